@@ -1,0 +1,103 @@
+package ib
+
+import "fmt"
+
+// WROp is the operation of a send work request.
+type WROp uint8
+
+// The operations, with libibverbs' numbers (ibv_wr_opcode).
+const (
+	Write WROp = iota
+	WriteImm
+	Send
+	SendImm
+	Read
+	CompareSwap
+	FetchAdd
+	LocalInv
+	BindMW
+	SendInv
+)
+
+var wrOpNames = [...]string{
+	"RDMA_WRITE", "RDMA_WRITE_WITH_IMM", "SEND", "SEND_WITH_IMM", "RDMA_READ",
+	"ATOMIC_CMP_AND_SWP", "ATOMIC_FETCH_AND_ADD", "LOCAL_INV", "BIND_MW", "SEND_WITH_INV",
+}
+
+func (o WROp) String() string {
+	if int(o) < len(wrOpNames) {
+		return wrOpNames[o]
+	}
+	return fmt.Sprintf("WR opcode %d", uint8(o))
+}
+
+// IsAtomic reports whether o is one of the two 8-byte atomics.
+func (o WROp) IsAtomic() bool { return o == CompareSwap || o == FetchAdd }
+
+// IsSend reports whether o consumes a receive at the peer by its payload.
+func (o WROp) IsSend() bool { return o == Send || o == SendImm || o == SendInv }
+
+// IsWrite reports whether o is an RDMA WRITE with or without immediate.
+func (o WROp) IsWrite() bool { return o == Write || o == WriteImm }
+
+// HasImm reports whether o carries immediate data.
+func (o WROp) HasImm() bool { return o == WriteImm || o == SendImm }
+
+// SendFlags modify a send work request.
+type SendFlags uint8
+
+// The flags, with libibverbs' numbers (ibv_send_flags).
+const (
+	Fence     SendFlags = 1 << 0 // wait for this QP's earlier READs and ATOMICs
+	Signaled  SendFlags = 1 << 1 // report a completion on success too
+	Solicited SendFlags = 1 << 2 // raise the peer's solicited completion event
+	Inline    SendFlags = 1 << 3 // copy the payload while posting
+)
+
+// SGE is one scatter/gather element: Length bytes at virtual address Addr in
+// the region that LKey names.
+type SGE struct {
+	Addr   uint64
+	Length uint32
+	LKey   LKey
+}
+
+// Remote is a place in a peer's memory.
+type Remote struct {
+	Addr uint64
+	RKey RKey
+}
+
+// AH is the handle of an address handle of the same adapter. The zero AH names
+// none.
+type AH uint32
+
+// Datagram says where a UD send goes.
+type Datagram struct {
+	AH   AH
+	QPN  QPN
+	QKey QKey // privileged keys (top bit) stand for the sending QP's own
+}
+
+// SendWR is a work request for a send queue. Posting copies it, its SGL and,
+// with Inline, the payload: the caller may reuse them at once.
+type SendWR struct {
+	ID    uint64 // returned in the completion
+	Op    WROp
+	Flags SendFlags
+	SGL   []SGE // borrowed; gathered from for SEND and WRITE, scattered into for READ and ATOMIC
+	// InlineData is an alternative to an SGL when Flags has Inline: the payload
+	// itself, registered or not. Borrowed.
+	InlineData []byte
+	Imm        uint32 // immediate data in host order
+	Remote     Remote // WRITE, READ, ATOMIC
+	Compare    uint64 // CompareSwap: swap if equal; FetchAdd: the addend is Swap
+	Swap       uint64 // CompareSwap: the new value; FetchAdd: the addend
+	UD         Datagram
+}
+
+// RecvWR is a work request for a receive queue. Posting copies it and its SGL.
+type RecvWR struct {
+	ID  uint64
+	SGL []SGE // borrowed
+}
