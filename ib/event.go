@@ -31,7 +31,7 @@ const (
 	EventPathMTU EventType = 64
 )
 
-var eventNames = map[EventType]string{
+var eventNames = [...]string{
 	EventCQErr: "CQ_ERR", EventQPFatal: "QP_FATAL", EventQPReqErr: "QP_REQ_ERR",
 	EventQPAccessErr: "QP_ACCESS_ERR", EventCommEst: "COMM_EST", EventSQDrained: "SQ_DRAINED",
 	EventPathMig: "PATH_MIG", EventPathMigErr: "PATH_MIG_ERR", EventDeviceFatal: "DEVICE_FATAL",
@@ -43,8 +43,8 @@ var eventNames = map[EventType]string{
 }
 
 func (t EventType) String() string {
-	if s, ok := eventNames[t]; ok {
-		return s
+	if int(t) < len(eventNames) && eventNames[t] != "" {
+		return eventNames[t]
 	}
 	return fmt.Sprintf("event type %d", uint8(t))
 }

@@ -91,8 +91,8 @@ type SendWR struct {
 	InlineData []byte
 	Imm        uint32 // immediate data in host order
 	Remote     Remote // WRITE, READ, ATOMIC
-	Compare    uint64 // CompareSwap: swap if equal; FetchAdd: the addend is Swap
-	Swap       uint64 // CompareSwap: the new value; FetchAdd: the addend
+	Compare    uint64 // CompareSwap: swap if equal to this
+	SwapAdd    uint64 // CompareSwap: the new value; FetchAdd: the addend
 	UD         Datagram
 }
 
