@@ -1,0 +1,7 @@
+// Package frame owns the two shapes in which bytes cross the boundary between
+// an adapter and a link: [Rx], what was received in one piece, and [Run], what
+// is sent in one piece.
+//
+// It exists so that package rnic and the link packages need not know each
+// other. It holds no bytes of its own: buffers belong to the link and are lent.
+package frame

@@ -1,0 +1,113 @@
+package transport
+
+import (
+	"github.com/verbena-rdma/verbena/clock"
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/mem"
+	"github.com/verbena-rdma/verbena/wire"
+)
+
+// Engine is the protocol machine of one queue pair. It is not safe for
+// concurrent use, and never blocks.
+type Engine interface {
+	// Modify applies attributes that the adapter has validated against the
+	// table of transitions; a.Mask says which. With AttrState it enters the
+	// state: entering Error flushes both queues, entering Reset empties them
+	// without completions.
+	Modify(now clock.Time, a *ib.QPAttr)
+	// State returns the present state, which an engine may change to Error by
+	// itself.
+	State() ib.QPState
+	// Query fills the attributes that the engine owns (PSNs as they are now).
+	Query(a *ib.QPAttr)
+	// Post says that one of the rings has grown.
+	Post(now clock.Time)
+	// Receive handles one packet whose ICRC was right and whose destination is
+	// this queue pair. p, its payload and in are borrowed.
+	Receive(now clock.Time, p *wire.Packet, in *In)
+	// Advance fires what is due. Early or repeated calls do nothing.
+	Advance(now clock.Time)
+	// Deadline returns the instant of the next Advance, or Never.
+	Deadline() clock.Time
+	// SendAt returns the earliest instant at which Next may succeed, as far as
+	// the protocol is concerned: 0 when there is something to send, Never when
+	// there is nothing. Pacing is the adapter's.
+	SendAt() clock.Time
+	// Next describes the packet that Emit would emit now; ok is false if there
+	// is none. It may complete work requests (a local protection error, for
+	// one), but it moves no data.
+	Next(now clock.Time) (h Head, ok bool)
+	// Emit fills out with the packet that the last Next described. It is called
+	// at most once per Next, with nothing in between.
+	Emit(now clock.Time, out *Out)
+}
+
+// Head is what the adapter must know of a packet before it takes it.
+type Head struct {
+	WireLen int   // bytes from BTH to ICRC
+	AH      ib.AH // UD only: where it goes; 0 means the QP's own path
+}
+
+// Out is one packet as an engine emits it: header values, and references to
+// the payload. The adapter encodes the headers and makes the one copy.
+type Out struct {
+	wire.Packet
+	// Len is the number of payload bytes, without pad.
+	Len int
+	// Frags refer to the payload in registered memory, in order. The engine
+	// appends to the empty slice that the caller supplies. They are borrowed
+	// until the next call of the engine.
+	Frags []mem.Frag
+	// Inline is a small payload that is not in registered memory (inline data
+	// of the work queue); used instead of Frags. Borrowed.
+	Inline []byte
+	// ECT asks for the ECN-capable code point.
+	ECT bool
+}
+
+// In is what came with a packet besides itself.
+type In struct {
+	// GRH is what a UD receive buffer gets in its first 40 bytes: the GRH of
+	// RoCEv1, the IPv6 header, or 20 zero bytes and the IPv4 header.
+	GRH *[40]byte
+	// SGIDIndex is the local GID table row that the packet was addressed to.
+	SGIDIndex uint16
+	// CE reports that the packet carried Congestion Experienced.
+	CE bool
+	// Payload bytes are not there: PhantomLen is their number.
+	PhantomLen int
+}
+
+// Sink receives what an engine reports. Calls are synchronous and in order.
+type Sink interface {
+	// SendDone queues a completion of the send queue.
+	SendDone(wc *ib.WC)
+	// RecvDone queues a completion of the receive queue; solicited says whether
+	// it raises a solicited event.
+	RecvDone(wc *ib.WC, solicited bool)
+	// Event reports an asynchronous event of the queue pair.
+	Event(t ib.EventType)
+	// Drop counts a packet that was discarded, or a protocol event.
+	Drop(d Drop)
+}
+
+// Config is what an engine is given for life.
+type Config struct {
+	QPN  ib.QPN
+	PD   mem.PD
+	Mem  *mem.Table
+	Send *SendQueue
+	Recv *RecvQueue
+	Sink Sink
+	// SigAll reports every send work request, signaled or not.
+	SigAll bool
+	// Window limits what is in flight towards the destination; nil for no
+	// limit. The adapter sets it with SetWindow when the path is known.
+	Window *Window
+	// NoCredits stops the responder from advertising end-to-end credits.
+	NoCredits bool
+	// MigReq is the value of the BTH's MigReq bit.
+	MigReq bool
+	// Counters are the adapter's, shared by its engines.
+	Counters *Counters
+}

@@ -1,0 +1,83 @@
+package transport
+
+// Window limits the bytes in flight towards one destination: a loss-driven
+// limit that keeps the receive buffer of a UDP socket from overflowing. Queue
+// pairs of one destination share one. It has one owner and no clock.
+//
+// The limit starts at [WindowStart] and grows by what is acknowledged while
+// nothing is lost, up to Max; a loss halves it, at most once per window of
+// data, never below [WindowMin]. A nil *Window limits nothing.
+type Window struct {
+	limit    int
+	inFlight int
+	max      int
+	recover  int // bytes still to be acknowledged before another loss counts
+}
+
+// The bounds of a window in bytes on the wire.
+const (
+	WindowMin   = 16 << 10
+	WindowStart = 128 << 10
+)
+
+// NewWindow returns a window of at most max bytes (0: no upper bound).
+func NewWindow(max int) *Window { return &Window{limit: WindowStart, max: max} }
+
+// Room returns how many bytes may be sent now. Something may always be sent
+// when nothing is in flight.
+func (w *Window) Room() int {
+	if w == nil {
+		return 1 << 30
+	}
+	if w.inFlight == 0 {
+		return max(w.limit, 8<<10)
+	}
+	return w.limit - w.inFlight
+}
+
+// Limit returns the present limit in bytes.
+func (w *Window) Limit() int {
+	if w == nil {
+		return 1 << 30
+	}
+	return w.limit
+}
+
+// Sent adds n bytes to what is in flight.
+func (w *Window) Sent(n int) {
+	if w != nil {
+		w.inFlight += n
+	}
+}
+
+// Acked takes n bytes out of flight that arrived.
+func (w *Window) Acked(n int) {
+	if w == nil {
+		return
+	}
+	w.Forget(n)
+	if w.recover > 0 {
+		w.recover = max(0, w.recover-n)
+		return
+	}
+	w.limit += n / 8
+	if w.max > 0 && w.limit > w.max {
+		w.limit = w.max
+	}
+}
+
+// Forget takes n bytes out of flight without saying that they arrived.
+func (w *Window) Forget(n int) {
+	if w != nil {
+		w.inFlight = max(0, w.inFlight-n)
+	}
+}
+
+// Lost says that something in flight was lost.
+func (w *Window) Lost() {
+	if w == nil || w.recover > 0 {
+		return
+	}
+	w.limit = max(WindowMin, w.limit/2)
+	w.recover = w.limit
+}
