@@ -14,29 +14,29 @@ type Opcode uint8
 // unreliable datagram services, and the one of the congestion notification
 // packet (IBA vol.1 annex A17.9.3).
 const (
-	RCSendFirst     Opcode = 0x00
-	RCSendMiddle    Opcode = 0x01
-	RCSendLast      Opcode = 0x02
-	RCSendLastImm   Opcode = 0x03
-	RCSendOnly      Opcode = 0x04
-	RCSendOnlyImm   Opcode = 0x05
-	RCWriteFirst    Opcode = 0x06
-	RCWriteMiddle   Opcode = 0x07
-	RCWriteLast     Opcode = 0x08
-	RCWriteLastImm  Opcode = 0x09
-	RCWriteOnly     Opcode = 0x0A
-	RCWriteOnlyImm  Opcode = 0x0B
-	RCReadRequest   Opcode = 0x0C
-	RCReadRespFirst Opcode = 0x0D
-	RCReadRespMid   Opcode = 0x0E
-	RCReadRespLast  Opcode = 0x0F
-	RCReadRespOnly  Opcode = 0x10
-	RCAck           Opcode = 0x11
-	RCAtomicAck     Opcode = 0x12
-	RCCompareSwap   Opcode = 0x13
-	RCFetchAdd      Opcode = 0x14
-	RCSendLastInv   Opcode = 0x16
-	RCSendOnlyInv   Opcode = 0x17
+	RCSendFirst      Opcode = 0x00
+	RCSendMiddle     Opcode = 0x01
+	RCSendLast       Opcode = 0x02
+	RCSendLastImm    Opcode = 0x03
+	RCSendOnly       Opcode = 0x04
+	RCSendOnlyImm    Opcode = 0x05
+	RCWriteFirst     Opcode = 0x06
+	RCWriteMiddle    Opcode = 0x07
+	RCWriteLast      Opcode = 0x08
+	RCWriteLastImm   Opcode = 0x09
+	RCWriteOnly      Opcode = 0x0A
+	RCWriteOnlyImm   Opcode = 0x0B
+	RCReadRequest    Opcode = 0x0C
+	RCReadRespFirst  Opcode = 0x0D
+	RCReadRespMiddle Opcode = 0x0E
+	RCReadRespLast   Opcode = 0x0F
+	RCReadRespOnly   Opcode = 0x10
+	RCAck            Opcode = 0x11
+	RCAtomicAck      Opcode = 0x12
+	RCCompareSwap    Opcode = 0x13
+	RCFetchAdd       Opcode = 0x14
+	RCSendLastInv    Opcode = 0x16
+	RCSendOnlyInv    Opcode = 0x17
 
 	UCSendFirst    Opcode = 0x20
 	UCSendMiddle   Opcode = 0x21
@@ -204,7 +204,7 @@ var opRows = [...]OpInfo{
 	{Op: RCWriteOnlyImm, Name: "RC RDMA WRITE Only with Immediate", Transport: ib.RC, Kind: KindWrite, Pos: PosOnly, Headers: HdrRETH | HdrImmDt, Payload: true},
 	{Op: RCReadRequest, Name: "RC RDMA READ Request", Transport: ib.RC, Kind: KindReadRequest, Pos: PosOnly, Headers: HdrRETH},
 	{Op: RCReadRespFirst, Name: "RC RDMA READ response First", Transport: ib.RC, Kind: KindReadResponse, Pos: PosFirst, Headers: HdrAETH, Payload: true, Response: true},
-	{Op: RCReadRespMid, Name: "RC RDMA READ response Middle", Transport: ib.RC, Kind: KindReadResponse, Pos: PosMiddle, Payload: true, Response: true},
+	{Op: RCReadRespMiddle, Name: "RC RDMA READ response Middle", Transport: ib.RC, Kind: KindReadResponse, Pos: PosMiddle, Payload: true, Response: true},
 	{Op: RCReadRespLast, Name: "RC RDMA READ response Last", Transport: ib.RC, Kind: KindReadResponse, Pos: PosLast, Headers: HdrAETH, Payload: true, Response: true},
 	{Op: RCReadRespOnly, Name: "RC RDMA READ response Only", Transport: ib.RC, Kind: KindReadResponse, Pos: PosOnly, Headers: HdrAETH, Payload: true, Response: true},
 	{Op: RCAck, Name: "RC Acknowledge", Transport: ib.RC, Kind: KindAck, Pos: PosOnly, Headers: HdrAETH, Response: true},
