@@ -1,0 +1,46 @@
+package verbs
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The errors of control calls and of posting. Every error returned names the
+// object, the attribute, the offending value and the limit, and matches one of
+// these with errors.Is.
+var (
+	// ErrClosed: the object, or the device it belongs to, was closed.
+	ErrClosed = errors.New("closed")
+	// ErrBusy: the object is in use by another one.
+	ErrBusy = errors.New("busy")
+	// ErrInvalid: an argument is out of range or contradicts another.
+	ErrInvalid = errors.New("invalid argument")
+	// ErrState: the object's state does not allow the call.
+	ErrState = errors.New("wrong state")
+	// ErrLimit: the device has no more of what was asked for.
+	ErrLimit = errors.New("limit reached")
+	// ErrQueueFull: the work queue has no free slot; poll completions first.
+	ErrQueueFull = errors.New("queue full")
+	// ErrNoGID: no usable row of the GID table reaches the peer.
+	ErrNoGID = errors.New("no usable GID")
+	// ErrNoDevice: no network interface or address answers to the name.
+	ErrNoDevice = errors.New("no such device")
+	// ErrOverrun: completions were lost because the CQ was full.
+	ErrOverrun = errors.New("completion queue overrun")
+	// ErrHandshake: the other end of Connect does not speak as this one does.
+	ErrHandshake = errors.New("handshake failed")
+)
+
+// errorf returns an error with the text of format that matches kind.
+func errorf(kind error, format string, args ...any) error {
+	return &kindError{kind: kind, text: fmt.Sprintf(format, args...)}
+}
+
+// kindError is a text that says enough by itself, and a kind to match.
+type kindError struct {
+	kind error
+	text string
+}
+
+func (e *kindError) Error() string { return e.text }
+func (e *kindError) Unwrap() error { return e.kind }
