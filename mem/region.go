@@ -8,7 +8,7 @@ type PD uint32
 // Region is a registered memory region. Its fields are fixed at registration.
 type Region struct {
 	LKey   ib.LKey
-	RKey   ib.RKey
+	RKey   ib.RKey // the same number as LKey
 	PD     PD
 	Access ib.Access
 	Base   uint64 // first address of the region as work requests and peers name it
@@ -19,19 +19,27 @@ type Region struct {
 // Phantom reports whether the region is a length without bytes.
 func (r *Region) Phantom() bool { return r.data == nil && r.Len > 0 }
 
-// Fault says why an access to memory was refused.
-type Fault uint8
+// grants checks an access to n bytes at addr. r may be nil: no region.
+func (r *Region) grants(pd PD, addr, n uint64, need ib.Access) Fault {
+	switch {
+	case r == nil:
+		return FaultKey
+	case r.PD != pd:
+		return FaultPD
+	case r.Access&need != need:
+		return FaultAccess
+	case !r.holds(addr, n):
+		return FaultRange
+	}
+	return FaultNone
+}
 
-// The faults. FaultNone is success.
-const (
-	FaultNone   Fault = iota
-	FaultKey          // no region has this key
-	FaultPD           // the region belongs to another protection domain
-	FaultAccess       // the region does not allow this kind of access
-	FaultRange        // the range leaves the region, or wraps at 2^64
-	FaultAlign        // an atomic's address is not a multiple of 8
-	FaultLength       // the scatter list is shorter than the data
-)
+// holds reports whether n bytes at addr lie in the region. Base+Len does not
+// exceed 2^64, so nothing here can wrap.
+func (r *Region) holds(addr, n uint64) bool {
+	off := addr - r.Base
+	return addr >= r.Base && off <= r.Len && n <= r.Len-off
+}
 
 // Frag is a piece of payload: bytes of registered memory, or a phantom length.
 type Frag struct {

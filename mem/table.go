@@ -1,66 +1,208 @@
 package mem
 
-import "github.com/verbena-rdma/verbena/ib"
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/verbena-rdma/verbena/ib"
+)
+
+// Errors of registration; those returned wrap one of them and name the value.
+var (
+	ErrAccess = errors.New("invalid access flags")
+	ErrRange  = errors.New("address range wraps at 2^64")
+)
+
+const (
+	// quarantine is how many freed keys are remembered and not given out again,
+	// besides the odds of 32 random bits: an old peer may still use them.
+	quarantine = 1024
+	// randTries bounds how often a key is drawn before the nearest free one is
+	// taken: only a source that is not random comes to it.
+	randTries = 32
+)
 
 // Table holds the regions of one adapter and answers every access to memory.
 // It has one owner at a time and is not safe for concurrent use.
 type Table struct {
-	rand func() uint32
-	lkey map[ib.LKey]*Region
-	rkey map[ib.RKey]*Region
+	rand  func() uint32
+	slots []slot // open addressing, linear probing, at most half full
+	shift uint8  // 32 - log2(len(slots))
+	n     int
+	last  *Region // the region of the last successful look-up
+
+	freed     []uint32 // ring of the last freed keys, grown to quarantine
+	freedNext int
+}
+
+// slot holds a region under its key; key 0 is an empty slot.
+type slot struct {
+	key uint32
+	r   *Region
 }
 
 // NewTable returns an empty table. rand supplies keys: unguessable for real
-// adapters, seeded for simulated ones.
-func NewTable(rand func() uint32) *Table { panic("to be written") }
+// adapters, seeded for simulated ones. It must not be nil.
+func NewTable(rand func() uint32) *Table { return &Table{rand: rand} }
 
-// Register adds a region over data, whose first byte work requests name as
-// address base. The table keeps data alive until Deregister. A region may be
-// empty.
+// Len returns the number of regions.
+func (t *Table) Len() int { return t.n }
+
+// Register adds a region over data, whose first byte work requests and peers
+// name as address base; base need not be the address of data. With
+// [ib.ZeroBased] the first byte is address 0 and base is ignored. The table
+// keeps data alive until Deregister. A region may be empty.
+//
+// The error matches [ErrAccess] if access has undefined bits, or remote write
+// or atomic access without local write (IBA vol.1 10.6.3.1), and [ErrRange] if
+// the region would end beyond 2^64.
 func (t *Table) Register(pd PD, data []byte, base uint64, access ib.Access) (*Region, error) {
-	panic("to be written")
+	if data == nil {
+		data = []byte{} // nil stands for phantom memory
+	}
+	return t.register(&Region{PD: pd, Access: access, Base: base, Len: uint64(len(data)), data: data})
 }
 
-// RegisterPhantom adds a region of n bytes that holds no data.
+// RegisterPhantom adds a region of n bytes that holds no data. The rest is as
+// in Register.
 func (t *Table) RegisterPhantom(pd PD, n, base uint64, access ib.Access) (*Region, error) {
-	panic("to be written")
+	return t.register(&Region{PD: pd, Access: access, Base: base, Len: n})
 }
 
-// Deregister removes a region: from now on its keys open nothing.
-func (t *Table) Deregister(r *Region) { panic("to be written") }
-
-// Check tests every element of a scatter/gather list against its region
-// without touching memory. Elements of length 0 are not looked up.
-func (t *Table) Check(pd PD, sgl []ib.SGE, need ib.Access) Fault { panic("to be written") }
-
-// Gather appends to frags references to the n bytes that start off bytes into
-// the list. It checks the elements that it touches.
-func (t *Table) Gather(pd PD, sgl []ib.SGE, off uint64, n int, frags []Frag) ([]Frag, Fault) {
-	panic("to be written")
+func (t *Table) register(r *Region) (*Region, error) {
+	if r.Access&ib.ZeroBased != 0 {
+		r.Base = 0
+	}
+	if bad := r.Access.Undefined(); bad != 0 {
+		return nil, fmt.Errorf("register memory: access %v: bits 0x%x are undefined: %w", r.Access, uint32(bad), ErrAccess)
+	}
+	if need := r.Access & (ib.RemoteWrite | ib.RemoteAtomic); need != 0 && r.Access&ib.LocalWrite == 0 {
+		return nil, fmt.Errorf("register memory: access %v: %v needs LOCAL_WRITE: %w", r.Access, need, ErrAccess)
+	}
+	if end := r.Base + r.Len; end < r.Base && end != 0 {
+		return nil, fmt.Errorf("register memory: %d bytes at 0x%x: at most %d fit there: %w",
+			r.Len, r.Base, -r.Base, ErrRange)
+	}
+	key := t.newKey()
+	r.LKey, r.RKey = ib.LKey(key), ib.RKey(key)
+	t.insert(key, r)
+	return r, nil
 }
 
-// Scatter copies src into the list from byte off on. The last bytes become
-// visible last. n is the length when src is phantom (nil).
-func (t *Table) Scatter(pd PD, sgl []ib.SGE, off uint64, src []byte, n int) Fault {
-	panic("to be written")
+// Deregister removes a region: from now on its keys open nothing. A region
+// that is not in the table is ignored.
+func (t *Table) Deregister(r *Region) {
+	if r == nil || t.find(uint32(r.LKey)) != r {
+		return
+	}
+	t.last = nil
+	t.remove(uint32(r.LKey))
+	if len(t.freed) < quarantine {
+		t.freed = append(t.freed, uint32(r.LKey))
+		return
+	}
+	t.freed[t.freedNext] = uint32(r.LKey)
+	t.freedNext = (t.freedNext + 1) % quarantine
 }
 
-// Remote looks up what a peer may touch: n bytes at va under rkey. The region
-// is valid until the next control call.
-func (t *Table) Remote(pd PD, key ib.RKey, va, n uint64, need ib.Access) (*Region, Fault) {
-	panic("to be written")
+// newKey returns a key that is not 0, not in use and not in quarantine.
+func (t *Table) newKey() uint32 {
+	key := t.rand()
+	for try := 0; !t.usable(key); try++ {
+		if try < randTries {
+			key = t.rand()
+		} else {
+			key++
+		}
+	}
+	return key
 }
 
-// At returns the n bytes at address va, which Remote has granted.
-func (r *Region) At(va uint64, n int) Frag { panic("to be written") }
+func (t *Table) usable(key uint32) bool {
+	if key == 0 || t.find(key) != nil {
+		return false
+	}
+	for _, k := range t.freed {
+		if k == key {
+			return false
+		}
+	}
+	return true
+}
 
-// WriteAt copies src (or nothing, for phantom memory) to va, which Remote has
-// granted. The last bytes become visible last.
-func (r *Region) WriteAt(va uint64, src []byte) { panic("to be written") }
+// lookup returns the region with this key, or nil.
+func (t *Table) lookup(key uint32) *Region {
+	if r := t.last; r != nil && uint32(r.LKey) == key {
+		return r
+	}
+	r := t.find(key)
+	if r != nil {
+		t.last = r
+	}
+	return r
+}
 
-// Atomic performs one 8-byte atomic at va and returns the value before it: the
-// new value is swapAdd if compare matches (CompareSwap), or the sum (FetchAdd).
-// The value is in host byte order in memory, as on every adapter.
-func (t *Table) Atomic(pd PD, key ib.RKey, va uint64, op ib.WROp, compare, swapAdd uint64) (uint64, Fault) {
-	panic("to be written")
+func (t *Table) find(key uint32) *Region {
+	s := t.slots
+	if len(s) == 0 {
+		return nil
+	}
+	for i := t.home(key); ; i++ {
+		e := &s[i&(len(s)-1)]
+		if e.key == key || e.key == 0 {
+			return e.r // nil in an empty slot
+		}
+	}
+}
+
+// home returns where a key would best be. Multiplying spreads the keys of a
+// source that is not random.
+func (t *Table) home(key uint32) int { return int(key * 0x9E3779B1 >> t.shift) }
+
+func (t *Table) insert(key uint32, r *Region) {
+	if 2*(t.n+1) > len(t.slots) {
+		t.grow()
+	}
+	t.put(key, r)
+	t.n++
+}
+
+func (t *Table) put(key uint32, r *Region) {
+	mask := len(t.slots) - 1
+	i := t.home(key) & mask
+	for t.slots[i].key != 0 {
+		i = (i + 1) & mask
+	}
+	t.slots[i] = slot{key, r}
+}
+
+func (t *Table) grow() {
+	old := t.slots
+	n := max(8, 2*len(old))
+	t.slots = make([]slot, n)
+	t.shift = uint8(32 - bits.Len32(uint32(n-1)))
+	for _, e := range old {
+		if e.key != 0 {
+			t.put(e.key, e.r)
+		}
+	}
+}
+
+// remove takes a present key out and moves what stands behind it closer to
+// home, so that no search ends early.
+func (t *Table) remove(key uint32) {
+	mask := len(t.slots) - 1
+	hole := t.home(key) & mask
+	for t.slots[hole].key != key {
+		hole = (hole + 1) & mask
+	}
+	for i := (hole + 1) & mask; t.slots[i].key != 0; i = (i + 1) & mask {
+		if away := (i - t.home(t.slots[i].key)) & mask; away >= (i-hole)&mask {
+			t.slots[hole] = t.slots[i]
+			hole = i
+		}
+	}
+	t.slots[hole] = slot{}
+	t.n--
 }

@@ -1,0 +1,110 @@
+package mem
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/verbena-rdma/verbena/ib"
+)
+
+// atomicLen is the width in bytes of an atomic operation.
+const atomicLen = 8
+
+// Remote looks up what a peer may touch: n bytes at va under key. The region
+// is valid until the next control call.
+//
+// A request for 0 bytes touches nothing, so its key and address are not looked
+// at (IBA vol.1 9.7.4.1.5, C9-88): the answer is nil and FaultNone, and the
+// methods At and WriteAt of a nil region do nothing.
+func (t *Table) Remote(pd PD, key ib.RKey, va, n uint64, need ib.Access) (*Region, Fault) {
+	if n == 0 {
+		return nil, FaultNone
+	}
+	r := t.lookup(uint32(key))
+	if f := r.grants(pd, va, n, need); f != FaultNone {
+		return nil, f
+	}
+	return r, FaultNone
+}
+
+// At returns the n bytes at address va, which Remote has granted. A range that
+// is not in the region gives the empty Frag.
+func (r *Region) At(va uint64, n int) Frag {
+	if n <= 0 || r == nil || !r.holds(va, uint64(n)) {
+		return Frag{}
+	}
+	return r.frag(va-r.Base, uint64(n))
+}
+
+func (r *Region) frag(off, n uint64) Frag {
+	if r.data == nil {
+		return Frag{Phantom: int(n)}
+	}
+	return Frag{Data: r.data[off : off+n : off+n]}
+}
+
+// WriteAt copies src (or nothing, for phantom memory) to va, which Remote has
+// granted. The last bytes become visible last: see store.go. A range that is
+// not in the region changes nothing.
+func (r *Region) WriteAt(va uint64, src []byte) {
+	if len(src) == 0 || r == nil || !r.holds(va, uint64(len(src))) {
+		return
+	}
+	r.write(va-r.Base, src, true)
+}
+
+// write copies src to byte off; with last its end becomes visible last.
+func (r *Region) write(off uint64, src []byte, last bool) {
+	switch {
+	case r.data == nil:
+	case last:
+		store(r.data, int(off), src)
+	default:
+		copyChunks(r.data[off:], src)
+	}
+}
+
+// Atomic performs one 8-byte atomic at va and returns the value before it: the
+// new value is swapAdd if compare matches (CompareSwap), or the sum (FetchAdd).
+// The value is in host byte order in memory, as on every adapter. It is atomic
+// with respect to every user of sync/atomic in the process. It needs remote
+// atomic access.
+//
+// FaultAlign is for an address that is not a multiple of 8, be it the peer's or
+// the memory's behind it, and is looked for after all other faults. Phantom
+// memory is 0 always.
+func (t *Table) Atomic(pd PD, key ib.RKey, va uint64, op ib.WROp, compare, swapAdd uint64) (uint64, Fault) {
+	r := t.lookup(uint32(key))
+	if f := r.grants(pd, va, atomicLen, ib.RemoteAtomic); f != FaultNone {
+		return 0, f
+	}
+	if va%atomicLen != 0 {
+		return 0, FaultAlign
+	}
+	if r.data == nil {
+		return 0, FaultNone
+	}
+	p := unsafe.Pointer(&r.data[va-r.Base])
+	if uintptr(p)%atomicLen != 0 {
+		return 0, FaultAlign
+	}
+	word := (*uint64)(p)
+	switch op {
+	case ib.FetchAdd:
+		return atomic.AddUint64(word, swapAdd) - swapAdd, FaultNone
+	case ib.CompareSwap:
+		return compareSwap(word, compare, swapAdd), FaultNone
+	default:
+		return 0, FaultAccess // no atomic operation
+	}
+}
+
+// compareSwap returns the value before.
+func compareSwap(word *uint64, compare, swap uint64) uint64 {
+	for {
+		old := atomic.LoadUint64(word)
+		if old != compare || atomic.CompareAndSwapUint64(word, compare, swap) {
+			return old
+		}
+	}
+}
