@@ -1,0 +1,233 @@
+package rnic
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/verbena-rdma/verbena/clock"
+	"github.com/verbena-rdma/verbena/frame"
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/mem"
+	"github.com/verbena-rdma/verbena/transport"
+)
+
+// WireCaps is what the link beneath can do; the fields mean what they mean in
+// the link's own capabilities.
+type WireCaps struct {
+	Encap    frame.Encap
+	MTU      int  // largest frame; for UDPPayload from BTH to ICRC
+	Segments int  // most segments of a run; 0 means 1
+	RunBytes int  // most bytes of a run; 0 means MTU
+	RxBytes  int  // what the receiving end holds before it drops; 0 if it never does
+	Idents   bool // segment i leaves with IPv4 Identification i
+}
+
+// GIDEntry is a row of the GID table.
+type GIDEntry struct {
+	GID      ib.GID
+	Type     ib.GIDType
+	Netdev   string
+	IfIndex  int
+	Unusable string // why the row cannot be used; "" if it can
+}
+
+// Config is what an adapter is made from.
+type Config struct {
+	Name   string
+	GUID   uint64
+	GIDs   []GIDEntry // row = index; copied
+	Wire   WireCaps
+	Limits Limits
+	// Rand supplies keys and the first QPN: unguessable for real adapters,
+	// seeded for simulated ones.
+	Rand func() uint32
+	// SrcPort is the UDP source port of everything sent; 0 makes it a function
+	// of the sending QPN in 0xC000–0xFFFF.
+	SrcPort uint16
+	// NoLossWindow leaves out the loss-driven limit of what is in flight.
+	NoLossWindow bool
+}
+
+// Adapter is one software RNIC with one port. See the package documentation
+// for who may call what.
+type Adapter struct {
+	cfg    Config
+	limits Limits
+	mtu    ib.MTU
+	mem    *mem.Table
+
+	pds   map[mem.PD]*pdRefs
+	pdNum mem.PD
+	cqs   []*CQ
+	cqNum uint32
+	qps   qpTable
+	qpns  qpnAllocator
+	ahs   ahTable
+	mrs   map[*mem.Region]struct{}
+	dests map[destKey]*dest
+
+	newEngine func(ib.QPType, transport.Config) transport.Engine
+
+	bell     doorbell
+	sched    scheduler
+	timers   timerHeap
+	overrun  []*CQ
+	events   eventQueue
+	count    counters
+	tcount   transport.Counters
+	sources  sourceCache
+	scratch  scratch
+	runBytes int
+	runSegs  int
+}
+
+// pdRefs counts what a protection domain still holds.
+type pdRefs struct{ qps, mrs, ahs int }
+
+// New makes an adapter. It matches ErrInvalid for a configuration that cannot
+// be, ErrUnsupported for a link whose frames it does not write yet.
+func New(cfg Config) (*Adapter, error) {
+	limits, err := cfg.Limits.fill()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Rand == nil {
+		return nil, fmt.Errorf("adapter %q: no source of random numbers: %w", cfg.Name, ErrInvalid)
+	}
+	if err := checkEncap(cfg.Wire.Encap); err != nil {
+		return nil, fmt.Errorf("adapter %q: %w", cfg.Name, err)
+	}
+	mtu := ib.MTUFor(cfg.Wire.MTU - maxOverhead)
+	if mtu == 0 {
+		return nil, fmt.Errorf("adapter %q: the link carries frames of %d bytes, the smallest path MTU needs %d: %w",
+			cfg.Name, cfg.Wire.MTU, ib.MTU256.Bytes()+maxOverhead, ErrInvalid)
+	}
+	cfg.GIDs = slices.Clone(cfg.GIDs)
+	cfg.Limits = limits
+	a := &Adapter{
+		cfg: cfg, limits: limits, mtu: mtu,
+		mem:       mem.NewTable(cfg.Rand),
+		pds:       make(map[mem.PD]*pdRefs),
+		mrs:       make(map[*mem.Region]struct{}),
+		dests:     make(map[destKey]*dest),
+		newEngine: newEngine,
+		runBytes:  min(max(cfg.Wire.RunBytes, cfg.Wire.MTU), maxRunBytes),
+		runSegs:   min(max(cfg.Wire.Segments, 1), frame.MaxSegments),
+	}
+	a.qpns.init(cfg.Rand)
+	return a, nil
+}
+
+// Name returns the name of the device.
+func (a *Adapter) Name() string { return a.cfg.Name }
+
+// GUID returns the node GUID.
+func (a *Adapter) GUID() uint64 { return a.cfg.GUID }
+
+// GIDs returns the GID table. The slice is the adapter's: read only.
+func (a *Adapter) GIDs() []GIDEntry { return a.cfg.GIDs }
+
+// Limits returns the limits in force.
+func (a *Adapter) Limits() Limits { return a.limits }
+
+// MTU returns the active MTU of the port: the largest path MTU of which every
+// packet fits the link.
+func (a *Adapter) MTU() ib.MTU { return a.mtu }
+
+// AllocPD makes a protection domain. Owner.
+func (a *Adapter) AllocPD() (mem.PD, error) {
+	if len(a.pds) >= a.limits.MaxPD {
+		return 0, fmt.Errorf("allocate PD: there are %d of %d: %w", len(a.pds), a.limits.MaxPD, ErrLimit)
+	}
+	for {
+		a.pdNum++
+		if _, used := a.pds[a.pdNum]; !used && a.pdNum != 0 {
+			a.pds[a.pdNum] = &pdRefs{}
+			return a.pdNum, nil
+		}
+	}
+}
+
+// DeallocPD removes a protection domain; refused with ErrBusy while anything
+// belongs to it. Owner.
+func (a *Adapter) DeallocPD(pd mem.PD) error {
+	refs, err := a.pd("deallocate PD", pd)
+	if err != nil {
+		return err
+	}
+	if *refs != (pdRefs{}) {
+		return fmt.Errorf("deallocate PD %d: it still holds %d QPs, %d MRs and %d AHs: %w",
+			pd, refs.qps, refs.mrs, refs.ahs, ErrBusy)
+	}
+	delete(a.pds, pd)
+	return nil
+}
+
+func (a *Adapter) pd(what string, pd mem.PD) (*pdRefs, error) {
+	if refs := a.pds[pd]; refs != nil {
+		return refs, nil
+	}
+	return nil, fmt.Errorf("%s: PD %d does not exist: %w", what, pd, ErrInvalid)
+}
+
+// RegisterMR registers data, whose first byte work requests and peers name as
+// address base. data stays alive and must not be moved until DeregisterMR.
+// Owner.
+func (a *Adapter) RegisterMR(pd mem.PD, data []byte, base uint64, access ib.Access) (*mem.Region, error) {
+	return a.register(pd, uint64(len(data)), func() (*mem.Region, error) {
+		return a.mem.Register(pd, data, base, access)
+	})
+}
+
+// RegisterPhantomMR registers n bytes that do not exist: they are read as
+// zeros and what is written to them is lost. Owner.
+func (a *Adapter) RegisterPhantomMR(pd mem.PD, n, base uint64, access ib.Access) (*mem.Region, error) {
+	return a.register(pd, n, func() (*mem.Region, error) {
+		return a.mem.RegisterPhantom(pd, n, base, access)
+	})
+}
+
+func (a *Adapter) register(pd mem.PD, n uint64, do func() (*mem.Region, error)) (*mem.Region, error) {
+	refs, err := a.pd("register MR", pd)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.mrs) >= a.limits.MaxMR {
+		return nil, fmt.Errorf("register MR: there are %d of %d: %w", len(a.mrs), a.limits.MaxMR, ErrLimit)
+	}
+	if n > a.limits.MaxMRSize {
+		return nil, fmt.Errorf("register MR: %d bytes, can be up to %d: %w", n, a.limits.MaxMRSize, ErrInvalid)
+	}
+	r, err := do()
+	if err != nil {
+		return nil, fmt.Errorf("register MR: %w: %w", err, ErrInvalid)
+	}
+	a.mrs[r] = struct{}{}
+	refs.mrs++
+	return r, nil
+}
+
+// DeregisterMR removes a region: its keys open nothing from now on. Owner.
+func (a *Adapter) DeregisterMR(r *mem.Region) error {
+	if _, ok := a.mrs[r]; !ok {
+		return fmt.Errorf("deregister MR: it does not exist: %w", ErrInvalid)
+	}
+	delete(a.mrs, r)
+	a.pds[r.PD].mrs--
+	a.mem.Deregister(r)
+	return nil
+}
+
+// Deadline returns the instant at which Advance wants to be called, or Never.
+// It may be earlier than needed. Owner.
+func (a *Adapter) Deadline() clock.Time { return a.timers.earliest() }
+
+// Pending reports whether Advance or Egress has something to do now. Owner.
+func (a *Adapter) Pending() bool { return a.bell.pending() || a.sched.any() }
+
+// Advance answers doorbells and fires what is due. Early or repeated calls do
+// nothing. Owner.
+func (a *Adapter) Advance(now clock.Time) {
+	a.answerBells(now)
+	a.fireTimers(now)
+}

@@ -1,0 +1,106 @@
+package rnic
+
+import (
+	"fmt"
+
+	"github.com/verbena-rdma/verbena/ib"
+)
+
+// CQ is a completion queue. Poll, Arm, Len and OnEvent belong to one goroutine
+// at a time, which need not be the adapter's owner.
+type CQ struct {
+	num   uint32
+	ring  cqRing
+	a     *Adapter
+	users []*QP // queue pairs that complete here, one entry for each of their queues
+	slot  int   // in the adapter's list; -1 after destruction
+}
+
+// CreateCQ makes a completion queue that holds depth completions. It matches
+// ErrInvalid for a depth out of range, ErrLimit when there are too many. Owner.
+func (a *Adapter) CreateCQ(depth int) (*CQ, error) {
+	if depth < 1 || depth > a.limits.MaxCQE {
+		return nil, fmt.Errorf("create CQ: depth is %d, can be 1 to %d: %w", depth, a.limits.MaxCQE, ErrInvalid)
+	}
+	if len(a.cqs) >= a.limits.MaxCQ {
+		return nil, fmt.Errorf("create CQ: there are %d of %d: %w", len(a.cqs), a.limits.MaxCQ, ErrLimit)
+	}
+	a.cqNum++
+	c := &CQ{num: a.cqNum, a: a, slot: len(a.cqs)}
+	c.ring.init(depth)
+	a.cqs = append(a.cqs, c)
+	return c, nil
+}
+
+// DestroyCQ removes a completion queue. While queue pairs use it, it is refused
+// with ErrBusy. Owner.
+func (a *Adapter) DestroyCQ(c *CQ) error {
+	if c == nil || c.a != a || c.slot < 0 {
+		return fmt.Errorf("destroy CQ: it does not exist: %w", ErrInvalid)
+	}
+	if n := len(c.users); n > 0 {
+		return fmt.Errorf("destroy CQ %d: %d queues of queue pairs complete to it, for one of QP %v; destroy those first: %w",
+			c.num, n, c.users[0].qpn, ErrBusy)
+	}
+	last := len(a.cqs) - 1
+	a.cqs[c.slot] = a.cqs[last]
+	a.cqs[c.slot].slot = c.slot
+	a.cqs[last] = nil
+	a.cqs = a.cqs[:last]
+	c.slot = -1
+	return nil
+}
+
+// Number returns the number by which events name the queue.
+func (c *CQ) Number() uint32 { return c.num }
+
+// Poll moves up to len(wcs) completions into wcs, oldest first, and returns how
+// many. Completions queued before an overflow stay readable after it. Consumer.
+func (c *CQ) Poll(wcs []ib.WC) int { return c.ring.pop(wcs) }
+
+// Arm asks for one event: at the next completion or, with solicitedOnly, at the
+// next that is solicited or in error. A completion that is there already is
+// never reported: poll again after arming. Consumer. (IBA vol.1 11.4.2.2)
+func (c *CQ) Arm(solicitedOnly bool) { c.ring.arm(solicitedOnly) }
+
+// OnEvent sets the function that the owner calls when an armed queue gets a
+// completion, or overflows; nil for none. It must not block or call the
+// adapter. Consumer.
+func (c *CQ) OnEvent(f func()) {
+	if f == nil {
+		c.ring.hook.Store(nil)
+		return
+	}
+	c.ring.hook.Store(&f)
+}
+
+// Len returns the number of completions waiting. Consumer.
+func (c *CQ) Len() int { return c.ring.len() }
+
+// Depth returns the number of completions that the queue can hold.
+func (c *CQ) Depth() int { return int(c.ring.depth) }
+
+// Overrun reports whether the queue has overflowed. Nothing is added to it any
+// more; its queue pairs are in Error.
+func (c *CQ) Overrun() bool { return c.ring.bad.Load() }
+
+// add queues a completion. An overflow is noted and dealt with when the engine
+// that reports it has returned. Owner.
+func (c *CQ) add(wc *ib.WC, solicited bool) {
+	if c.ring.push(wc, solicited) || !c.ring.overflow() {
+		return
+	}
+	c.a.overrun = append(c.a.overrun, c)
+}
+
+func (c *CQ) dropUser(q *QP) {
+	for i, u := range c.users {
+		if u == q {
+			last := len(c.users) - 1
+			c.users[i] = c.users[last]
+			c.users[last] = nil
+			c.users = c.users[:last]
+			return
+		}
+	}
+}

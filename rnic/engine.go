@@ -1,0 +1,10 @@
+package rnic
+
+import (
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/transport"
+)
+
+// newEngine makes the protocol machine of a queue pair; nil if there is none
+// of that type.
+func newEngine(t ib.QPType, cfg transport.Config) transport.Engine { return nil }

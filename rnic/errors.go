@@ -1,0 +1,45 @@
+package rnic
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/verbena-rdma/verbena/ib"
+)
+
+// What every refusal matches with errors.Is.
+var (
+	ErrInvalid     = errors.New("invalid argument")
+	ErrState       = errors.New("not possible in this state")
+	ErrQueueFull   = errors.New("queue full")
+	ErrBusy        = errors.New("still in use")
+	ErrLimit       = errors.New("limit reached")
+	ErrUnsupported = errors.New("not supported")
+	ErrPath        = errors.New("no path")
+)
+
+// PostError says why a work request was not accepted. It matches one of the
+// errors of this package.
+type PostError struct {
+	QPN   ib.QPN
+	Recv  bool   // the receive queue
+	Index int    // of the request in the slice; those before it are posted
+	Attr  string // what is wrong
+	Value string // what it was
+	Limit string // what it may be; may be empty
+	Err   error
+}
+
+func (e *PostError) Error() string {
+	q := "send"
+	if e.Recv {
+		q = "receive"
+	}
+	s := fmt.Sprintf("post %s to QP %v: work request %d: %s is %s", q, e.QPN, e.Index, e.Attr, e.Value)
+	if e.Limit != "" {
+		s += ", can be " + e.Limit
+	}
+	return s + ": " + e.Err.Error()
+}
+
+func (e *PostError) Unwrap() error { return e.Err }

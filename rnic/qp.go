@@ -1,0 +1,177 @@
+package rnic
+
+import (
+	"fmt"
+
+	"github.com/verbena-rdma/verbena/clock"
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/mem"
+	"github.com/verbena-rdma/verbena/transport"
+)
+
+// QPConfig describes a queue pair to be made.
+type QPConfig struct {
+	Type           ib.QPType
+	PD             mem.PD
+	SendCQ, RecvCQ *CQ
+	Cap            ib.QPCap // zero fields take defaults
+	SigAll         bool     // every send request reports a completion
+}
+
+// QP is a queue pair. Number, Type, Cap and State may be called by anyone;
+// Post and PostRecv by one goroutine at a time, which need not be the
+// adapter's owner.
+type QP struct {
+	a      *Adapter
+	qpn    ib.QPN
+	typ    ib.QPType
+	sigAll bool
+	cap    ib.QPCap
+	pd     mem.PD
+	state  stateWord
+	bell   bell
+
+	sendCQ, recvCQ *CQ
+	send           *transport.SendQueue
+	recv           *transport.RecvQueue
+	eng            transport.Engine
+
+	attr ib.QPAttr // what the adapter has been told; the engine's part is asked for
+	path path      // connected types, from RTR on
+	ah   ib.AH     // UD: the handle that path was made from
+	dest *dest
+	rx   source // connected types: what is known of the peer's packets
+
+	sched qpSched
+	timer qpTimer
+	pacer pacer
+}
+
+// Number returns the queue pair number.
+func (q *QP) Number() ib.QPN { return q.qpn }
+
+// Type returns the transport service.
+func (q *QP) Type() ib.QPType { return q.typ }
+
+// Cap returns the sizes of the queues, defaults filled in.
+func (q *QP) Cap() ib.QPCap { return q.cap }
+
+// State returns the state as it was after the last call of the owner.
+func (q *QP) State() ib.QPState { return q.state.load() }
+
+// CreateQP makes a queue pair in the Reset state. It matches ErrInvalid for
+// arguments out of range, ErrLimit when there are too many. Owner.
+func (a *Adapter) CreateQP(now clock.Time, cfg QPConfig) (*QP, error) {
+	fail := func(attr string, value any, limit string, err error) (*QP, error) {
+		if limit != "" {
+			limit = ", " + limit
+		}
+		return nil, fmt.Errorf("create QP: %s is %v%s: %w", attr, value, limit, err)
+	}
+	switch cfg.Type {
+	case ib.RC, ib.UC, ib.UD:
+	default:
+		return fail("type", cfg.Type, "can be RC, UC or UD", ErrUnsupported)
+	}
+	refs, err := a.pd("create QP", cfg.PD)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range []struct {
+		name string
+		cq   *CQ
+	}{{"send CQ", cfg.SendCQ}, {"receive CQ", cfg.RecvCQ}} {
+		if c.cq == nil || c.cq.a != a || c.cq.slot < 0 {
+			return fail(c.name, "none of this adapter", "", ErrInvalid)
+		}
+		if c.cq.Overrun() {
+			return fail(c.name, fmt.Sprintf("CQ %d, which has overflowed", c.cq.num), "", ErrState)
+		}
+	}
+	limit := a.limits
+	for _, c := range []struct {
+		name      string
+		v         *int
+		def, most int
+	}{
+		{"max_send_wr", &cfg.Cap.MaxSendWR, defaultSendWR, limit.MaxQPWR},
+		{"max_recv_wr", &cfg.Cap.MaxRecvWR, defaultRecvWR, limit.MaxQPWR},
+		{"max_send_sge", &cfg.Cap.MaxSendSGE, defaultSendSGE, limit.MaxSGE},
+		{"max_recv_sge", &cfg.Cap.MaxRecvSGE, defaultRecvSGE, limit.MaxSGE},
+		{"max_inline_data", &cfg.Cap.MaxInlineData, defaultInline, limit.MaxInline},
+	} {
+		if *c.v == 0 {
+			*c.v = min(c.def, c.most)
+		}
+		if *c.v < 0 || *c.v > c.most {
+			return fail(c.name, *c.v, fmt.Sprintf("can be up to %d", c.most), ErrInvalid)
+		}
+	}
+	if a.qps.len() >= limit.MaxQP {
+		return nil, fmt.Errorf("create QP: there are %d of %d: %w", a.qps.len(), limit.MaxQP, ErrLimit)
+	}
+
+	q := &QP{
+		a: a, typ: cfg.Type, sigAll: cfg.SigAll, cap: cfg.Cap, pd: cfg.PD,
+		sendCQ: cfg.SendCQ, recvCQ: cfg.RecvCQ,
+		send: transport.NewSendQueue(cfg.Cap.MaxSendWR, cfg.Cap.MaxSendSGE, cfg.Cap.MaxInlineData),
+		recv: transport.NewRecvQueue(cfg.Cap.MaxRecvWR, cfg.Cap.MaxRecvSGE),
+	}
+	q.qpn = a.qpns.next(&a.qps)
+	q.timer.index = -1
+	q.eng = a.newEngine(cfg.Type, transport.Config{
+		QPN: q.qpn, PD: cfg.PD, Mem: a.mem, Send: q.send, Recv: q.recv, Sink: (*sink)(q),
+		SigAll: cfg.SigAll, Counters: &a.tcount,
+	})
+	if q.eng == nil {
+		return fail("type", cfg.Type, "", ErrUnsupported)
+	}
+	a.qps.put(q)
+	refs.qps++
+	cfg.SendCQ.users = append(cfg.SendCQ.users, q)
+	cfg.RecvCQ.users = append(cfg.RecvCQ.users, q)
+	return q, nil
+}
+
+// ModifyQP changes attributes and, with AttrState, the state of a queue pair
+// (IBA vol.1 11.2.5.2). A refused call changes nothing; its error names the
+// attribute, the value, what it may be and what would do, and matches one of
+// the errors of this package. Owner.
+func (a *Adapter) ModifyQP(now clock.Time, q *QP, attr *ib.QPAttr) error {
+	if err := a.owned("modify", q); err != nil {
+		return err
+	}
+	q.eng.Modify(now, attr)
+	a.look(now, q)
+	return nil
+}
+
+// QueryQP returns all attributes of a queue pair. Owner.
+func (a *Adapter) QueryQP(q *QP) ib.QPAttr {
+	attr := q.attr
+	q.eng.Query(&attr)
+	attr.State = q.eng.State()
+	attr.CurState = attr.State
+	return attr
+}
+
+// DestroyQP removes a queue pair. Requests that are posted and not completed
+// vanish without completions; completions that are queued stay. Owner.
+func (a *Adapter) DestroyQP(now clock.Time, q *QP) error {
+	if err := a.owned("destroy", q); err != nil {
+		return err
+	}
+	q.eng.Modify(now, &ib.QPAttr{Mask: ib.AttrState, State: ib.Reset})
+	a.qps.remove(q)
+	a.pds[q.pd].qps--
+	q.sendCQ.dropUser(q)
+	q.recvCQ.dropUser(q)
+	return nil
+}
+
+func (a *Adapter) owned(what string, q *QP) error {
+	if q == nil || q.a != a || a.qps.get(q.qpn) != q {
+		return fmt.Errorf("%s QP: it does not exist: %w", what, ErrInvalid)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package rnic
+
+import (
+	"math/bits"
+	"sync/atomic"
+
+	"github.com/verbena-rdma/verbena/ib"
+)
+
+// cqChunk is how many completions a ring allocates at a time.
+const cqChunk = 32
+
+// cqRing is the ring between the owner, who pushes completions, and one
+// consumer, who pops them. Storage appears in chunks as it is first used.
+//
+// Arming is exact: the armed word holds the position that the next completion
+// had when the consumer armed, so that a completion which was there already,
+// or which was being pushed, is never reported and never missed.
+type cqRing struct {
+	depth  uint32
+	mask   uint32
+	chunks []*[cqChunk]ib.WC
+
+	tail  atomic.Uint32 // next to push; written by the owner
+	head  atomic.Uint32 // next to pop; written by the consumer
+	armed atomic.Uint64 // kind << 32 | tail when armed; 0: not armed
+	bad   atomic.Bool   // overflowed
+	hook  atomic.Pointer[func()]
+}
+
+const (
+	armSolicited = 1
+	armAny       = 2
+)
+
+func (r *cqRing) init(depth int) {
+	n := uint32(1) << bits.Len32(uint32(depth-1))
+	r.depth, r.mask = uint32(depth), n-1
+	r.chunks = make([]*[cqChunk]ib.WC, (n+cqChunk-1)/cqChunk)
+}
+
+// push appends wc and raises the event if the ring is armed for it; false means
+// that the ring is full and wc lost. Owner.
+func (r *cqRing) push(wc *ib.WC, solicited bool) bool {
+	t := r.tail.Load()
+	if t-r.head.Load() >= r.depth {
+		return false
+	}
+	i := t & r.mask
+	c := r.chunks[i/cqChunk]
+	if c == nil {
+		c = new([cqChunk]ib.WC)
+		r.chunks[i/cqChunk] = c
+	}
+	c[i%cqChunk] = *wc
+	r.tail.Store(t + 1)
+
+	arm := r.armed.Load()
+	if arm == 0 || int32(t-uint32(arm)) < 0 {
+		return true
+	}
+	if arm>>32 == armAny || solicited || wc.Status != ib.Success {
+		if r.armed.CompareAndSwap(arm, 0) {
+			r.fire()
+		}
+	}
+	return true
+}
+
+// overflow marks the ring as broken and, since nothing will come any more,
+// raises the event of an armed ring. It reports whether it was whole. Owner.
+func (r *cqRing) overflow() bool {
+	if r.bad.Swap(true) {
+		return false
+	}
+	if r.armed.Swap(0) != 0 {
+		r.fire()
+	}
+	return true
+}
+
+func (r *cqRing) fire() {
+	if f := r.hook.Load(); f != nil {
+		(*f)()
+	}
+}
+
+// pop moves completions into wcs, oldest first. Consumer.
+func (r *cqRing) pop(wcs []ib.WC) int {
+	h := r.head.Load()
+	n := min(int(r.tail.Load()-h), len(wcs))
+	for k := range n {
+		i := (h + uint32(k)) & r.mask
+		wcs[k] = r.chunks[i/cqChunk][i%cqChunk]
+	}
+	if n > 0 {
+		r.head.Store(h + uint32(n))
+	}
+	return n
+}
+
+// arm asks for one event. Consumer. A request for any completion is not
+// weakened by a later one for solicited completions.
+func (r *cqRing) arm(solicitedOnly bool) {
+	kind := uint64(armAny)
+	if solicitedOnly {
+		kind = armSolicited
+	}
+	for {
+		old := r.armed.Load()
+		if old>>32 > kind {
+			return
+		}
+		if r.armed.CompareAndSwap(old, kind<<32|uint64(r.tail.Load())) {
+			return
+		}
+	}
+}
+
+func (r *cqRing) len() int { return int(r.tail.Load() - r.head.Load()) }
