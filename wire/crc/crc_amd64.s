@@ -12,6 +12,10 @@ DATA fold32<>+0(SB)/8, $0x00000000f1da05aa
 DATA fold32<>+8(SB)/8, $0x000000015a546366
 GLOBL fold32<>(SB), RODATA|NOPTR, $16
 
+DATA fold48<>+0(SB)/8, $0x000000003db1ecdc
+DATA fold48<>+8(SB)/8, $0x0000000174359406
+GLOBL fold48<>(SB), RODATA|NOPTR, $16
+
 DATA fold64<>+0(SB)/8, $0x0000000154442bd4
 DATA fold64<>+8(SB)/8, $0x00000001c6e41596
 GLOBL fold64<>(SB), RODATA|NOPTR, $16
@@ -23,6 +27,14 @@ GLOBL fold96<>(SB), RODATA|NOPTR, $16
 DATA fold128<>+0(SB)/8, $0x00000001e88ef372
 DATA fold128<>+8(SB)/8, $0x000000014a7fe880
 GLOBL fold128<>(SB), RODATA|NOPTR, $16
+
+DATA fold192<>+0(SB)/8, $0x00000001821d8bc0
+DATA fold192<>+8(SB)/8, $0x000000012e958ac4
+GLOBL fold192<>(SB), RODATA|NOPTR, $16
+
+DATA fold256<>+0(SB)/8, $0x000000011542778a
+DATA fold256<>+8(SB)/8, $0x00000001322d1430
+GLOBL fold256<>(SB), RODATA|NOPTR, $16
 
 DATA barrett<>+0(SB)/8, $0x0000000163cd6124
 DATA barrett<>+8(SB)/8, $0x00000000ffffffff
@@ -45,17 +57,17 @@ TEXT ·updateAVX2(SB), NOSPLIT, $0-28
 	MOVQ  n+8(FP), CX
 	MOVL  crc+16(FP), DX
 	VMOVD DX, X0
-	CMPQ  CX, $0x00000080
+	CMPQ  CX, $0x00000020
 	JB    small
+	CMPQ  CX, $0x00000080
+	JB    single
 
-	// Four accumulators of 32 bytes.
-	VMOVDQU        (AX), Y1
-	VMOVDQU        32(AX), Y2
-	VMOVDQU        64(AX), Y3
-	VMOVDQU        96(AX), Y4
-	VPXOR          Y5, Y5, Y5
-	VINSERTI128    $0x00, X0, Y5, Y5
-	VPXOR          Y5, Y1, Y1
+	// Four accumulators.
+	VMOVDQU        (AX), Y2
+	VMOVDQU        32(AX), Y3
+	VMOVDQU        64(AX), Y4
+	VMOVDQU        96(AX), Y1
+	VPXOR          Y0, Y2, Y2
 	ADDQ           $0x00000080, AX
 	SUBQ           $0x00000080, CX
 	VBROADCASTI128 fold128<>+0(SB), Y0
@@ -64,25 +76,25 @@ TEXT ·updateAVX2(SB), NOSPLIT, $0-28
 
 loop:
 	VMOVDQU    (AX), Y5
-	VPCLMULQDQ $0x00, Y0, Y1, Y6
-	VPCLMULQDQ $0x11, Y0, Y1, Y1
-	VPXOR      Y5, Y6, Y6
-	VPXOR      Y6, Y1, Y1
-	VMOVDQU    32(AX), Y5
 	VPCLMULQDQ $0x00, Y0, Y2, Y6
 	VPCLMULQDQ $0x11, Y0, Y2, Y2
 	VPXOR      Y5, Y6, Y6
 	VPXOR      Y6, Y2, Y2
-	VMOVDQU    64(AX), Y5
+	VMOVDQU    32(AX), Y5
 	VPCLMULQDQ $0x00, Y0, Y3, Y6
 	VPCLMULQDQ $0x11, Y0, Y3, Y3
 	VPXOR      Y5, Y6, Y6
 	VPXOR      Y6, Y3, Y3
-	VMOVDQU    96(AX), Y5
+	VMOVDQU    64(AX), Y5
 	VPCLMULQDQ $0x00, Y0, Y4, Y6
 	VPCLMULQDQ $0x11, Y0, Y4, Y4
 	VPXOR      Y5, Y6, Y6
 	VPXOR      Y6, Y4, Y4
+	VMOVDQU    96(AX), Y5
+	VPCLMULQDQ $0x00, Y0, Y1, Y6
+	VPCLMULQDQ $0x11, Y0, Y1, Y1
+	VPXOR      Y5, Y6, Y6
+	VPXOR      Y6, Y1, Y1
 	ADDQ       $0x00000080, AX
 	SUBQ       $0x00000080, CX
 	CMPQ       CX, $0x00000080
@@ -91,31 +103,61 @@ loop:
 merge:
 	// Move each accumulator to the place of the last.
 	VBROADCASTI128 fold96<>+0(SB), Y0
-	VPCLMULQDQ     $0x00, Y0, Y1, Y5
-	VPCLMULQDQ     $0x11, Y0, Y1, Y1
-	VPXOR          Y5, Y1, Y1
-	VPXOR          Y1, Y4, Y4
-	VBROADCASTI128 fold64<>+0(SB), Y0
-	VPCLMULQDQ     $0x00, Y0, Y2, Y1
+	VPCLMULQDQ     $0x00, Y0, Y2, Y5
 	VPCLMULQDQ     $0x11, Y0, Y2, Y2
+	VPXOR          Y1, Y5, Y5
+	VPXOR          Y5, Y2, Y2
+	VMOVDQU        Y2, Y1
+	VBROADCASTI128 fold64<>+0(SB), Y0
+	VPCLMULQDQ     $0x00, Y0, Y3, Y2
+	VPCLMULQDQ     $0x11, Y0, Y3, Y3
+	VPXOR          Y1, Y2, Y2
+	VPXOR          Y2, Y3, Y3
+	VMOVDQU        Y3, Y1
+	VBROADCASTI128 fold32<>+0(SB), Y0
+	VPCLMULQDQ     $0x00, Y0, Y4, Y2
+	VPCLMULQDQ     $0x11, Y0, Y4, Y4
 	VPXOR          Y1, Y2, Y2
 	VPXOR          Y2, Y4, Y4
+	VMOVDQU        Y4, Y1
+	JMP            vectors
+
+single:
+	VMOVDQU (AX), Y1
+	VPXOR   Y0, Y1, Y1
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000020, CX
+
+vectors:
 	VBROADCASTI128 fold32<>+0(SB), Y0
-	VPCLMULQDQ     $0x00, Y0, Y3, Y1
-	VPCLMULQDQ     $0x11, Y0, Y3, Y3
-	VPXOR          Y1, Y3, Y3
-	VPXOR          Y3, Y4, Y4
-	VEXTRACTI128   $0x01, Y4, X1
-	VMOVDQU        fold16<>+0(SB), X0
-	VPCLMULQDQ     $0x00, X0, X4, X2
-	VPCLMULQDQ     $0x11, X0, X4, X3
-	VPXOR          X1, X2, X2
-	VPXOR          X2, X3, X1
-	JMP            chunks
+
+vector:
+	CMPQ       CX, $0x00000020
+	JB         lanes
+	VMOVDQU    (AX), Y2
+	VPCLMULQDQ $0x00, Y0, Y1, Y3
+	VPCLMULQDQ $0x11, Y0, Y1, Y1
+	VPXOR      Y2, Y3, Y3
+	VPXOR      Y3, Y1, Y1
+	ADDQ       $0x00000020, AX
+	SUBQ       $0x00000020, CX
+	JMP        vector
+
+lanes:
+	// Move each lane of 16 bytes to the place of the last.
+	VMOVDQU      fold16<>+0(SB), X0
+	VEXTRACTI128 $0x01, Y1, X2
+	VMOVDQU      X1, X1
+	VMOVDQU      fold16<>+0(SB), X3
+	VPCLMULQDQ   $0x00, X3, X1, X4
+	VPCLMULQDQ   $0x11, X3, X1, X1
+	VPXOR        X4, X1, X1
+	VPXOR        X1, X2, X2
+	JMP          chunks
 
 small:
-	VMOVDQU (AX), X1
-	VPXOR   X0, X1, X1
+	VMOVDQU (AX), X2
+	VPXOR   X0, X2, X2
 	ADDQ    $0x00000010, AX
 	SUBQ    $0x00000010, CX
 	VMOVDQU fold16<>+0(SB), X0
@@ -123,11 +165,11 @@ small:
 chunks:
 	CMPQ       CX, $0x00000010
 	JB         tail
-	VMOVDQU    (AX), X2
-	VPCLMULQDQ $0x00, X0, X1, X3
-	VPCLMULQDQ $0x11, X0, X1, X1
-	VPXOR      X2, X3, X3
-	VPXOR      X3, X1, X1
+	VMOVDQU    (AX), X1
+	VPCLMULQDQ $0x00, X0, X2, X3
+	VPCLMULQDQ $0x11, X0, X2, X2
+	VPXOR      X1, X3, X3
+	VPXOR      X3, X2, X2
 	ADDQ       $0x00000010, AX
 	SUBQ       $0x00000010, CX
 	JMP        chunks
@@ -138,36 +180,36 @@ tail:
 
 	// 1 to 15 bytes: take the last 16, of which the first were taken before,
 	// and cut the accumulator to what precedes them.
-	VMOVDQU    -16(AX)(CX*1), X2
+	VMOVDQU    -16(AX)(CX*1), X1
 	LEAQ       shifts<>+0(SB), AX
 	VMOVDQU    (AX)(CX*1), X3
 	VMOVDQU    16(AX)(CX*1), X4
-	VPSHUFB    X3, X1, X3
-	VPSHUFB    X4, X1, X1
-	VPBLENDVB  X4, X2, X1, X1
-	VPCLMULQDQ $0x00, X0, X3, X2
+	VPSHUFB    X3, X2, X3
+	VPSHUFB    X4, X2, X2
+	VPBLENDVB  X4, X1, X2, X2
+	VPCLMULQDQ $0x00, X0, X3, X1
 	VPCLMULQDQ $0x11, X0, X3, X3
-	VPXOR      X1, X2, X2
-	VPXOR      X2, X3, X1
+	VPXOR      X2, X1, X1
+	VPXOR      X1, X3, X2
 
 reduce:
 	// 128 bits to 64, to 32.
-	VPCLMULQDQ $0x01, X1, X0, X0
-	VPSRLDQ    $0x08, X1, X1
-	VPXOR      X0, X1, X1
+	VPCLMULQDQ $0x01, X2, X0, X0
+	VPSRLDQ    $0x08, X2, X2
+	VPXOR      X0, X2, X2
 	VMOVQ      barrett<>+8(SB), X3
 	VMOVQ      barrett<>+0(SB), X0
-	VPSRLDQ    $0x04, X1, X2
-	VPAND      X3, X1, X1
-	VPCLMULQDQ $0x00, X0, X1, X1
-	VPXOR      X2, X1, X1
-	VMOVDQU    barrett<>+16(SB), X2
-	VPAND      X3, X1, X0
-	VPCLMULQDQ $0x10, X2, X0, X0
+	VPSRLDQ    $0x04, X2, X1
+	VPAND      X3, X2, X2
+	VPCLMULQDQ $0x00, X0, X2, X2
+	VPXOR      X1, X2, X2
+	VMOVDQU    barrett<>+16(SB), X1
+	VPAND      X3, X2, X0
+	VPCLMULQDQ $0x10, X1, X0, X0
 	VPAND      X3, X0, X0
-	VPCLMULQDQ $0x00, X2, X0, X0
-	VPXOR      X0, X1, X1
-	VPEXTRD    $0x01, X1, AX
+	VPCLMULQDQ $0x00, X1, X0, X0
+	VPXOR      X0, X2, X2
+	VPEXTRD    $0x01, X2, AX
 	VZEROUPPER
 	MOVL       AX, ret+24(FP)
 	RET
@@ -180,21 +222,21 @@ TEXT ·copyAVX2(SB), NOSPLIT, $0-36
 	MOVQ  n+16(FP), DX
 	MOVL  crc+24(FP), BX
 	VMOVD BX, X0
-	CMPQ  DX, $0x00000080
+	CMPQ  DX, $0x00000020
 	JB    small
+	CMPQ  DX, $0x00000080
+	JB    single
 
-	// Four accumulators of 32 bytes.
-	VMOVDQU        (CX), Y1
-	VMOVDQU        Y1, (AX)
-	VMOVDQU        32(CX), Y2
-	VMOVDQU        Y2, 32(AX)
-	VMOVDQU        64(CX), Y3
-	VMOVDQU        Y3, 64(AX)
-	VMOVDQU        96(CX), Y4
-	VMOVDQU        Y4, 96(AX)
-	VPXOR          Y5, Y5, Y5
-	VINSERTI128    $0x00, X0, Y5, Y5
-	VPXOR          Y5, Y1, Y1
+	// Four accumulators.
+	VMOVDQU        (CX), Y2
+	VMOVDQU        Y2, (AX)
+	VMOVDQU        32(CX), Y3
+	VMOVDQU        Y3, 32(AX)
+	VMOVDQU        64(CX), Y4
+	VMOVDQU        Y4, 64(AX)
+	VMOVDQU        96(CX), Y1
+	VMOVDQU        Y1, 96(AX)
+	VPXOR          Y0, Y2, Y2
 	ADDQ           $0x00000080, CX
 	ADDQ           $0x00000080, AX
 	SUBQ           $0x00000080, DX
@@ -205,28 +247,28 @@ TEXT ·copyAVX2(SB), NOSPLIT, $0-36
 loop:
 	VMOVDQU    (CX), Y5
 	VMOVDQU    Y5, (AX)
-	VPCLMULQDQ $0x00, Y0, Y1, Y6
-	VPCLMULQDQ $0x11, Y0, Y1, Y1
-	VPXOR      Y5, Y6, Y6
-	VPXOR      Y6, Y1, Y1
-	VMOVDQU    32(CX), Y5
-	VMOVDQU    Y5, 32(AX)
 	VPCLMULQDQ $0x00, Y0, Y2, Y6
 	VPCLMULQDQ $0x11, Y0, Y2, Y2
 	VPXOR      Y5, Y6, Y6
 	VPXOR      Y6, Y2, Y2
-	VMOVDQU    64(CX), Y5
-	VMOVDQU    Y5, 64(AX)
+	VMOVDQU    32(CX), Y5
+	VMOVDQU    Y5, 32(AX)
 	VPCLMULQDQ $0x00, Y0, Y3, Y6
 	VPCLMULQDQ $0x11, Y0, Y3, Y3
 	VPXOR      Y5, Y6, Y6
 	VPXOR      Y6, Y3, Y3
-	VMOVDQU    96(CX), Y5
-	VMOVDQU    Y5, 96(AX)
+	VMOVDQU    64(CX), Y5
+	VMOVDQU    Y5, 64(AX)
 	VPCLMULQDQ $0x00, Y0, Y4, Y6
 	VPCLMULQDQ $0x11, Y0, Y4, Y4
 	VPXOR      Y5, Y6, Y6
 	VPXOR      Y6, Y4, Y4
+	VMOVDQU    96(CX), Y5
+	VMOVDQU    Y5, 96(AX)
+	VPCLMULQDQ $0x00, Y0, Y1, Y6
+	VPCLMULQDQ $0x11, Y0, Y1, Y1
+	VPXOR      Y5, Y6, Y6
+	VPXOR      Y6, Y1, Y1
 	ADDQ       $0x00000080, CX
 	ADDQ       $0x00000080, AX
 	SUBQ       $0x00000080, DX
@@ -236,32 +278,66 @@ loop:
 merge:
 	// Move each accumulator to the place of the last.
 	VBROADCASTI128 fold96<>+0(SB), Y0
-	VPCLMULQDQ     $0x00, Y0, Y1, Y5
-	VPCLMULQDQ     $0x11, Y0, Y1, Y1
-	VPXOR          Y5, Y1, Y1
-	VPXOR          Y1, Y4, Y4
-	VBROADCASTI128 fold64<>+0(SB), Y0
-	VPCLMULQDQ     $0x00, Y0, Y2, Y1
+	VPCLMULQDQ     $0x00, Y0, Y2, Y5
 	VPCLMULQDQ     $0x11, Y0, Y2, Y2
+	VPXOR          Y1, Y5, Y5
+	VPXOR          Y5, Y2, Y2
+	VMOVDQU        Y2, Y1
+	VBROADCASTI128 fold64<>+0(SB), Y0
+	VPCLMULQDQ     $0x00, Y0, Y3, Y2
+	VPCLMULQDQ     $0x11, Y0, Y3, Y3
+	VPXOR          Y1, Y2, Y2
+	VPXOR          Y2, Y3, Y3
+	VMOVDQU        Y3, Y1
+	VBROADCASTI128 fold32<>+0(SB), Y0
+	VPCLMULQDQ     $0x00, Y0, Y4, Y2
+	VPCLMULQDQ     $0x11, Y0, Y4, Y4
 	VPXOR          Y1, Y2, Y2
 	VPXOR          Y2, Y4, Y4
+	VMOVDQU        Y4, Y1
+	JMP            vectors
+
+single:
+	VMOVDQU (CX), Y1
+	VMOVDQU Y1, (AX)
+	VPXOR   Y0, Y1, Y1
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000020, DX
+
+vectors:
 	VBROADCASTI128 fold32<>+0(SB), Y0
-	VPCLMULQDQ     $0x00, Y0, Y3, Y1
-	VPCLMULQDQ     $0x11, Y0, Y3, Y3
-	VPXOR          Y1, Y3, Y3
-	VPXOR          Y3, Y4, Y4
-	VEXTRACTI128   $0x01, Y4, X1
-	VMOVDQU        fold16<>+0(SB), X0
-	VPCLMULQDQ     $0x00, X0, X4, X2
-	VPCLMULQDQ     $0x11, X0, X4, X3
-	VPXOR          X1, X2, X2
-	VPXOR          X2, X3, X1
-	JMP            chunks
+
+vector:
+	CMPQ       DX, $0x00000020
+	JB         lanes
+	VMOVDQU    (CX), Y2
+	VMOVDQU    Y2, (AX)
+	VPCLMULQDQ $0x00, Y0, Y1, Y3
+	VPCLMULQDQ $0x11, Y0, Y1, Y1
+	VPXOR      Y2, Y3, Y3
+	VPXOR      Y3, Y1, Y1
+	ADDQ       $0x00000020, CX
+	ADDQ       $0x00000020, AX
+	SUBQ       $0x00000020, DX
+	JMP        vector
+
+lanes:
+	// Move each lane of 16 bytes to the place of the last.
+	VMOVDQU      fold16<>+0(SB), X0
+	VEXTRACTI128 $0x01, Y1, X2
+	VMOVDQU      X1, X1
+	VMOVDQU      fold16<>+0(SB), X3
+	VPCLMULQDQ   $0x00, X3, X1, X4
+	VPCLMULQDQ   $0x11, X3, X1, X1
+	VPXOR        X4, X1, X1
+	VPXOR        X1, X2, X2
+	JMP          chunks
 
 small:
-	VMOVDQU (CX), X1
-	VMOVDQU X1, (AX)
-	VPXOR   X0, X1, X1
+	VMOVDQU (CX), X2
+	VMOVDQU X2, (AX)
+	VPXOR   X0, X2, X2
 	ADDQ    $0x00000010, CX
 	ADDQ    $0x00000010, AX
 	SUBQ    $0x00000010, DX
@@ -270,12 +346,12 @@ small:
 chunks:
 	CMPQ       DX, $0x00000010
 	JB         tail
-	VMOVDQU    (CX), X2
-	VMOVDQU    X2, (AX)
-	VPCLMULQDQ $0x00, X0, X1, X3
-	VPCLMULQDQ $0x11, X0, X1, X1
-	VPXOR      X2, X3, X3
-	VPXOR      X3, X1, X1
+	VMOVDQU    (CX), X1
+	VMOVDQU    X1, (AX)
+	VPCLMULQDQ $0x00, X0, X2, X3
+	VPCLMULQDQ $0x11, X0, X2, X2
+	VPXOR      X1, X3, X3
+	VPXOR      X3, X2, X2
 	ADDQ       $0x00000010, CX
 	ADDQ       $0x00000010, AX
 	SUBQ       $0x00000010, DX
@@ -287,37 +363,393 @@ tail:
 
 	// 1 to 15 bytes: take the last 16, of which the first were taken before,
 	// and cut the accumulator to what precedes them.
-	VMOVDQU    -16(CX)(DX*1), X2
-	VMOVDQU    X2, -16(AX)(DX*1)
+	VMOVDQU    -16(CX)(DX*1), X1
+	VMOVDQU    X1, -16(AX)(DX*1)
 	LEAQ       shifts<>+0(SB), AX
 	VMOVDQU    (AX)(DX*1), X3
 	VMOVDQU    16(AX)(DX*1), X4
-	VPSHUFB    X3, X1, X3
-	VPSHUFB    X4, X1, X1
-	VPBLENDVB  X4, X2, X1, X1
-	VPCLMULQDQ $0x00, X0, X3, X2
+	VPSHUFB    X3, X2, X3
+	VPSHUFB    X4, X2, X2
+	VPBLENDVB  X4, X1, X2, X2
+	VPCLMULQDQ $0x00, X0, X3, X1
 	VPCLMULQDQ $0x11, X0, X3, X3
-	VPXOR      X1, X2, X2
-	VPXOR      X2, X3, X1
+	VPXOR      X2, X1, X1
+	VPXOR      X1, X3, X2
 
 reduce:
 	// 128 bits to 64, to 32.
-	VPCLMULQDQ $0x01, X1, X0, X0
-	VPSRLDQ    $0x08, X1, X1
-	VPXOR      X0, X1, X1
+	VPCLMULQDQ $0x01, X2, X0, X0
+	VPSRLDQ    $0x08, X2, X2
+	VPXOR      X0, X2, X2
 	VMOVQ      barrett<>+8(SB), X3
 	VMOVQ      barrett<>+0(SB), X0
-	VPSRLDQ    $0x04, X1, X2
-	VPAND      X3, X1, X1
-	VPCLMULQDQ $0x00, X0, X1, X1
-	VPXOR      X2, X1, X1
-	VMOVDQU    barrett<>+16(SB), X2
-	VPAND      X3, X1, X0
-	VPCLMULQDQ $0x10, X2, X0, X0
+	VPSRLDQ    $0x04, X2, X1
+	VPAND      X3, X2, X2
+	VPCLMULQDQ $0x00, X0, X2, X2
+	VPXOR      X1, X2, X2
+	VMOVDQU    barrett<>+16(SB), X1
+	VPAND      X3, X2, X0
+	VPCLMULQDQ $0x10, X1, X0, X0
 	VPAND      X3, X0, X0
-	VPCLMULQDQ $0x00, X2, X0, X0
-	VPXOR      X0, X1, X1
-	VPEXTRD    $0x01, X1, AX
+	VPCLMULQDQ $0x00, X1, X0, X0
+	VPXOR      X0, X2, X2
+	VPEXTRD    $0x01, X2, AX
+	VZEROUPPER
+	MOVL       AX, ret+32(FP)
+	RET
+
+// func updateAVX512(src *byte, n int, crc uint32) uint32
+// Requires: AVX, AVX512F, PCLMULQDQ, VPCLMULQDQ
+TEXT ·updateAVX512(SB), NOSPLIT, $0-28
+	MOVQ  src+0(FP), AX
+	MOVQ  n+8(FP), CX
+	MOVL  crc+16(FP), DX
+	VMOVD DX, X0
+	CMPQ  CX, $0x00000040
+	JB    small
+	CMPQ  CX, $0x00000100
+	JB    single
+
+	// Four accumulators.
+	VMOVDQU64       (AX), Z2
+	VMOVDQU64       64(AX), Z3
+	VMOVDQU64       128(AX), Z4
+	VMOVDQU64       192(AX), Z1
+	VPXORQ          Z0, Z2, Z2
+	ADDQ            $0x00000100, AX
+	SUBQ            $0x00000100, CX
+	VBROADCASTI32X4 fold256<>+0(SB), Z0
+	CMPQ            CX, $0x00000100
+	JB              merge
+
+loop:
+	VMOVDQU64  (AX), Z5
+	VPCLMULQDQ $0x00, Z0, Z2, Z6
+	VPCLMULQDQ $0x11, Z0, Z2, Z2
+	VPTERNLOGD $0x96, Z5, Z6, Z2
+	VMOVDQU64  64(AX), Z5
+	VPCLMULQDQ $0x00, Z0, Z3, Z6
+	VPCLMULQDQ $0x11, Z0, Z3, Z3
+	VPTERNLOGD $0x96, Z5, Z6, Z3
+	VMOVDQU64  128(AX), Z5
+	VPCLMULQDQ $0x00, Z0, Z4, Z6
+	VPCLMULQDQ $0x11, Z0, Z4, Z4
+	VPTERNLOGD $0x96, Z5, Z6, Z4
+	VMOVDQU64  192(AX), Z5
+	VPCLMULQDQ $0x00, Z0, Z1, Z6
+	VPCLMULQDQ $0x11, Z0, Z1, Z1
+	VPTERNLOGD $0x96, Z5, Z6, Z1
+	ADDQ       $0x00000100, AX
+	SUBQ       $0x00000100, CX
+	CMPQ       CX, $0x00000100
+	JAE        loop
+
+merge:
+	// Move each accumulator to the place of the last.
+	VBROADCASTI32X4 fold192<>+0(SB), Z0
+	VPCLMULQDQ      $0x00, Z0, Z2, Z5
+	VPCLMULQDQ      $0x11, Z0, Z2, Z2
+	VPTERNLOGD      $0x96, Z1, Z5, Z2
+	VMOVDQU64       Z2, Z1
+	VBROADCASTI32X4 fold128<>+0(SB), Z0
+	VPCLMULQDQ      $0x00, Z0, Z3, Z2
+	VPCLMULQDQ      $0x11, Z0, Z3, Z3
+	VPTERNLOGD      $0x96, Z1, Z2, Z3
+	VMOVDQU64       Z3, Z1
+	VBROADCASTI32X4 fold64<>+0(SB), Z0
+	VPCLMULQDQ      $0x00, Z0, Z4, Z2
+	VPCLMULQDQ      $0x11, Z0, Z4, Z4
+	VPTERNLOGD      $0x96, Z1, Z2, Z4
+	VMOVDQU64       Z4, Z1
+	JMP             vectors
+
+single:
+	VMOVDQU64 (AX), Z1
+	VPXORQ    Z0, Z1, Z1
+	ADDQ      $0x00000040, AX
+	SUBQ      $0x00000040, CX
+
+vectors:
+	VBROADCASTI32X4 fold64<>+0(SB), Z0
+
+vector:
+	CMPQ       CX, $0x00000040
+	JB         lanes
+	VMOVDQU64  (AX), Z2
+	VPCLMULQDQ $0x00, Z0, Z1, Z3
+	VPCLMULQDQ $0x11, Z0, Z1, Z1
+	VPTERNLOGD $0x96, Z2, Z3, Z1
+	ADDQ       $0x00000040, AX
+	SUBQ       $0x00000040, CX
+	JMP        vector
+
+lanes:
+	// Move each lane of 16 bytes to the place of the last.
+	VMOVDQU       fold16<>+0(SB), X0
+	VEXTRACTI32X4 $0x03, Z1, X2
+	VMOVDQU       X1, X3
+	VMOVDQU       fold48<>+0(SB), X4
+	VPCLMULQDQ    $0x00, X4, X3, X5
+	VPCLMULQDQ    $0x11, X4, X3, X3
+	VPXOR         X5, X3, X3
+	VPXOR         X3, X2, X2
+	VEXTRACTI32X4 $0x01, Z1, X3
+	VMOVDQU       fold32<>+0(SB), X4
+	VPCLMULQDQ    $0x00, X4, X3, X5
+	VPCLMULQDQ    $0x11, X4, X3, X3
+	VPXOR         X5, X3, X3
+	VPXOR         X3, X2, X2
+	VEXTRACTI32X4 $0x02, Z1, X1
+	VMOVDQU       fold16<>+0(SB), X3
+	VPCLMULQDQ    $0x00, X3, X1, X4
+	VPCLMULQDQ    $0x11, X3, X1, X1
+	VPXOR         X4, X1, X1
+	VPXOR         X1, X2, X2
+	JMP           chunks
+
+small:
+	VMOVDQU (AX), X2
+	VPXOR   X0, X2, X2
+	ADDQ    $0x00000010, AX
+	SUBQ    $0x00000010, CX
+	VMOVDQU fold16<>+0(SB), X0
+
+chunks:
+	CMPQ       CX, $0x00000010
+	JB         tail
+	VMOVDQU    (AX), X1
+	VPCLMULQDQ $0x00, X0, X2, X3
+	VPCLMULQDQ $0x11, X0, X2, X2
+	VPXOR      X1, X3, X3
+	VPXOR      X3, X2, X2
+	ADDQ       $0x00000010, AX
+	SUBQ       $0x00000010, CX
+	JMP        chunks
+
+tail:
+	TESTQ CX, CX
+	JZ    reduce
+
+	// 1 to 15 bytes: take the last 16, of which the first were taken before,
+	// and cut the accumulator to what precedes them.
+	VMOVDQU    -16(AX)(CX*1), X1
+	LEAQ       shifts<>+0(SB), AX
+	VMOVDQU    (AX)(CX*1), X3
+	VMOVDQU    16(AX)(CX*1), X4
+	VPSHUFB    X3, X2, X3
+	VPSHUFB    X4, X2, X2
+	VPBLENDVB  X4, X1, X2, X2
+	VPCLMULQDQ $0x00, X0, X3, X1
+	VPCLMULQDQ $0x11, X0, X3, X3
+	VPXOR      X2, X1, X1
+	VPXOR      X1, X3, X2
+
+reduce:
+	// 128 bits to 64, to 32.
+	VPCLMULQDQ $0x01, X2, X0, X0
+	VPSRLDQ    $0x08, X2, X2
+	VPXOR      X0, X2, X2
+	VMOVQ      barrett<>+8(SB), X3
+	VMOVQ      barrett<>+0(SB), X0
+	VPSRLDQ    $0x04, X2, X1
+	VPAND      X3, X2, X2
+	VPCLMULQDQ $0x00, X0, X2, X2
+	VPXOR      X1, X2, X2
+	VMOVDQU    barrett<>+16(SB), X1
+	VPAND      X3, X2, X0
+	VPCLMULQDQ $0x10, X1, X0, X0
+	VPAND      X3, X0, X0
+	VPCLMULQDQ $0x00, X1, X0, X0
+	VPXOR      X0, X2, X2
+	VPEXTRD    $0x01, X2, AX
+	VZEROUPPER
+	MOVL       AX, ret+24(FP)
+	RET
+
+// func copyAVX512(dst *byte, src *byte, n int, crc uint32) uint32
+// Requires: AVX, AVX512F, PCLMULQDQ, VPCLMULQDQ
+TEXT ·copyAVX512(SB), NOSPLIT, $0-36
+	MOVQ  dst+0(FP), AX
+	MOVQ  src+8(FP), CX
+	MOVQ  n+16(FP), DX
+	MOVL  crc+24(FP), BX
+	VMOVD BX, X0
+	CMPQ  DX, $0x00000040
+	JB    small
+	CMPQ  DX, $0x00000100
+	JB    single
+
+	// Four accumulators.
+	VMOVDQU64       (CX), Z2
+	VMOVDQU64       Z2, (AX)
+	VMOVDQU64       64(CX), Z3
+	VMOVDQU64       Z3, 64(AX)
+	VMOVDQU64       128(CX), Z4
+	VMOVDQU64       Z4, 128(AX)
+	VMOVDQU64       192(CX), Z1
+	VMOVDQU64       Z1, 192(AX)
+	VPXORQ          Z0, Z2, Z2
+	ADDQ            $0x00000100, CX
+	ADDQ            $0x00000100, AX
+	SUBQ            $0x00000100, DX
+	VBROADCASTI32X4 fold256<>+0(SB), Z0
+	CMPQ            DX, $0x00000100
+	JB              merge
+
+loop:
+	VMOVDQU64  (CX), Z5
+	VMOVDQU64  Z5, (AX)
+	VPCLMULQDQ $0x00, Z0, Z2, Z6
+	VPCLMULQDQ $0x11, Z0, Z2, Z2
+	VPTERNLOGD $0x96, Z5, Z6, Z2
+	VMOVDQU64  64(CX), Z5
+	VMOVDQU64  Z5, 64(AX)
+	VPCLMULQDQ $0x00, Z0, Z3, Z6
+	VPCLMULQDQ $0x11, Z0, Z3, Z3
+	VPTERNLOGD $0x96, Z5, Z6, Z3
+	VMOVDQU64  128(CX), Z5
+	VMOVDQU64  Z5, 128(AX)
+	VPCLMULQDQ $0x00, Z0, Z4, Z6
+	VPCLMULQDQ $0x11, Z0, Z4, Z4
+	VPTERNLOGD $0x96, Z5, Z6, Z4
+	VMOVDQU64  192(CX), Z5
+	VMOVDQU64  Z5, 192(AX)
+	VPCLMULQDQ $0x00, Z0, Z1, Z6
+	VPCLMULQDQ $0x11, Z0, Z1, Z1
+	VPTERNLOGD $0x96, Z5, Z6, Z1
+	ADDQ       $0x00000100, CX
+	ADDQ       $0x00000100, AX
+	SUBQ       $0x00000100, DX
+	CMPQ       DX, $0x00000100
+	JAE        loop
+
+merge:
+	// Move each accumulator to the place of the last.
+	VBROADCASTI32X4 fold192<>+0(SB), Z0
+	VPCLMULQDQ      $0x00, Z0, Z2, Z5
+	VPCLMULQDQ      $0x11, Z0, Z2, Z2
+	VPTERNLOGD      $0x96, Z1, Z5, Z2
+	VMOVDQU64       Z2, Z1
+	VBROADCASTI32X4 fold128<>+0(SB), Z0
+	VPCLMULQDQ      $0x00, Z0, Z3, Z2
+	VPCLMULQDQ      $0x11, Z0, Z3, Z3
+	VPTERNLOGD      $0x96, Z1, Z2, Z3
+	VMOVDQU64       Z3, Z1
+	VBROADCASTI32X4 fold64<>+0(SB), Z0
+	VPCLMULQDQ      $0x00, Z0, Z4, Z2
+	VPCLMULQDQ      $0x11, Z0, Z4, Z4
+	VPTERNLOGD      $0x96, Z1, Z2, Z4
+	VMOVDQU64       Z4, Z1
+	JMP             vectors
+
+single:
+	VMOVDQU64 (CX), Z1
+	VMOVDQU64 Z1, (AX)
+	VPXORQ    Z0, Z1, Z1
+	ADDQ      $0x00000040, CX
+	ADDQ      $0x00000040, AX
+	SUBQ      $0x00000040, DX
+
+vectors:
+	VBROADCASTI32X4 fold64<>+0(SB), Z0
+
+vector:
+	CMPQ       DX, $0x00000040
+	JB         lanes
+	VMOVDQU64  (CX), Z2
+	VMOVDQU64  Z2, (AX)
+	VPCLMULQDQ $0x00, Z0, Z1, Z3
+	VPCLMULQDQ $0x11, Z0, Z1, Z1
+	VPTERNLOGD $0x96, Z2, Z3, Z1
+	ADDQ       $0x00000040, CX
+	ADDQ       $0x00000040, AX
+	SUBQ       $0x00000040, DX
+	JMP        vector
+
+lanes:
+	// Move each lane of 16 bytes to the place of the last.
+	VMOVDQU       fold16<>+0(SB), X0
+	VEXTRACTI32X4 $0x03, Z1, X2
+	VMOVDQU       X1, X3
+	VMOVDQU       fold48<>+0(SB), X4
+	VPCLMULQDQ    $0x00, X4, X3, X5
+	VPCLMULQDQ    $0x11, X4, X3, X3
+	VPXOR         X5, X3, X3
+	VPXOR         X3, X2, X2
+	VEXTRACTI32X4 $0x01, Z1, X3
+	VMOVDQU       fold32<>+0(SB), X4
+	VPCLMULQDQ    $0x00, X4, X3, X5
+	VPCLMULQDQ    $0x11, X4, X3, X3
+	VPXOR         X5, X3, X3
+	VPXOR         X3, X2, X2
+	VEXTRACTI32X4 $0x02, Z1, X1
+	VMOVDQU       fold16<>+0(SB), X3
+	VPCLMULQDQ    $0x00, X3, X1, X4
+	VPCLMULQDQ    $0x11, X3, X1, X1
+	VPXOR         X4, X1, X1
+	VPXOR         X1, X2, X2
+	JMP           chunks
+
+small:
+	VMOVDQU (CX), X2
+	VMOVDQU X2, (AX)
+	VPXOR   X0, X2, X2
+	ADDQ    $0x00000010, CX
+	ADDQ    $0x00000010, AX
+	SUBQ    $0x00000010, DX
+	VMOVDQU fold16<>+0(SB), X0
+
+chunks:
+	CMPQ       DX, $0x00000010
+	JB         tail
+	VMOVDQU    (CX), X1
+	VMOVDQU    X1, (AX)
+	VPCLMULQDQ $0x00, X0, X2, X3
+	VPCLMULQDQ $0x11, X0, X2, X2
+	VPXOR      X1, X3, X3
+	VPXOR      X3, X2, X2
+	ADDQ       $0x00000010, CX
+	ADDQ       $0x00000010, AX
+	SUBQ       $0x00000010, DX
+	JMP        chunks
+
+tail:
+	TESTQ DX, DX
+	JZ    reduce
+
+	// 1 to 15 bytes: take the last 16, of which the first were taken before,
+	// and cut the accumulator to what precedes them.
+	VMOVDQU    -16(CX)(DX*1), X1
+	VMOVDQU    X1, -16(AX)(DX*1)
+	LEAQ       shifts<>+0(SB), AX
+	VMOVDQU    (AX)(DX*1), X3
+	VMOVDQU    16(AX)(DX*1), X4
+	VPSHUFB    X3, X2, X3
+	VPSHUFB    X4, X2, X2
+	VPBLENDVB  X4, X1, X2, X2
+	VPCLMULQDQ $0x00, X0, X3, X1
+	VPCLMULQDQ $0x11, X0, X3, X3
+	VPXOR      X2, X1, X1
+	VPXOR      X1, X3, X2
+
+reduce:
+	// 128 bits to 64, to 32.
+	VPCLMULQDQ $0x01, X2, X0, X0
+	VPSRLDQ    $0x08, X2, X2
+	VPXOR      X0, X2, X2
+	VMOVQ      barrett<>+8(SB), X3
+	VMOVQ      barrett<>+0(SB), X0
+	VPSRLDQ    $0x04, X2, X1
+	VPAND      X3, X2, X2
+	VPCLMULQDQ $0x00, X0, X2, X2
+	VPXOR      X1, X2, X2
+	VMOVDQU    barrett<>+16(SB), X1
+	VPAND      X3, X2, X0
+	VPCLMULQDQ $0x10, X1, X0, X0
+	VPAND      X3, X0, X0
+	VPCLMULQDQ $0x00, X1, X0, X0
+	VPXOR      X0, X2, X2
+	VPEXTRD    $0x01, X2, AX
 	VZEROUPPER
 	MOVL       AX, ret+32(FP)
 	RET

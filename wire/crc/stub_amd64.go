@@ -15,6 +15,17 @@ func updateAVX2(src *byte, n int, crc uint32) uint32
 //go:noescape
 func copyAVX2(dst *byte, src *byte, n int, crc uint32) uint32
 
+// updateAVX512 returns the register continued over n ≥ 16 bytes (not inverted).
+//
+//go:noescape
+func updateAVX512(src *byte, n int, crc uint32) uint32
+
+// copyAVX512 copies n ≥ 16 bytes from src to dst and returns the register
+// continued over them (not inverted).
+//
+//go:noescape
+func copyAVX512(dst *byte, src *byte, n int, crc uint32) uint32
+
 // cpuid executes CPUID.
 //
 //go:noescape

@@ -2,16 +2,16 @@
 //
 // The method is Gopal et al., "Fast CRC Computation for Generic Polynomials
 // Using PCLMULQDQ Instruction" (Intel, 2009), in the reflected form, on four
-// 256-bit accumulators. The constants are computed here.
+// accumulators of 256 or 512 bits. The constants are computed here.
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 )
-
-const block = 128 // bytes of one round: four registers of 32
 
 // xPow returns x^n modulo the IEEE generator, reflected in 33 bits as the
 // carry-less multiplier wants it.
@@ -36,16 +36,17 @@ func foldBy(name string, bytes int) Mem {
 	return m
 }
 
-var k16, k32, k64, k96, k128, barrett, shifts Mem
+// fold holds the constants by distance in bytes.
+var fold = map[int]Mem{}
+
+var barrett, shifts Mem
 
 func main() {
 	ConstraintExpr("amd64,!purego")
 
-	k16 = foldBy("fold16", 16)
-	k32 = foldBy("fold32", 32)
-	k64 = foldBy("fold64", 64)
-	k96 = foldBy("fold96", 96)
-	k128 = foldBy("fold128", block)
+	for _, bytes := range []int{16, 32, 48, 64, 96, 128, 192, 256} {
+		fold[bytes] = foldBy(fmt.Sprintf("fold%d", bytes), bytes)
+	}
 
 	// The last reduction: x^64 mod P; then the generator and its quotient,
 	// both reflected in 33 bits.
@@ -63,13 +64,21 @@ func main() {
 		DATA(8*i, U64(w))
 	}
 
-	crcFunc("updateAVX2", false)
-	crcFunc("copyAVX2", true)
+	crcFunc("updateAVX2", 32, false)
+	crcFunc("copyAVX2", 32, true)
+	crcFunc("updateAVX512", 64, false)
+	crcFunc("copyAVX512", 64, true)
 	cpuFuncs()
 	Generate()
 }
 
-func crcFunc(name string, copies bool) {
+// crcFunc writes one function that works on vectors of width bytes:
+//
+//	n ≥ 4 vectors: four accumulators, merged into one
+//	n ≥ 1 vector:  one accumulator; its lanes merged into one of 16 bytes
+//	n ≥ 16:        one accumulator of 16 bytes
+//	rest:          one overlapping load
+func crcFunc(name string, width int, copies bool) {
 	if copies {
 		TEXT(name, NOSPLIT, "func(dst, src *byte, n int, crc uint32) uint32")
 		Doc(name+" copies n ≥ 16 bytes from src to dst and returns the register", "continued over them (not inverted).")
@@ -87,11 +96,18 @@ func crcFunc(name string, copies bool) {
 	n := Load(Param("n"), GP64())
 	reg := Load(Param("crc"), GP32())
 
-	// load takes size bytes at off from src into v and stores them to dst.
-	load := func(v VecVirtual, off int) {
-		VMOVDQU(Mem{Base: src, Disp: off}, v)
+	vec, move, broadcast, xor := YMM, VMOVDQU, VBROADCASTI128, VPXOR
+	if width == 64 {
+		vec = ZMM
+		move = func(x, y Op) { VMOVDQU64(x, y) }
+		broadcast = func(m, y Op) { VBROADCASTI32X4(m, y) }
+		xor = func(x, y, z Op) { VPXORQ(x, y, z) }
+	}
+	// load takes the vector at off from src and stores it to dst.
+	load := func(v Op, off int, move func(x, y Op)) {
+		move(Mem{Base: src, Disp: off}, v)
 		if copies {
-			VMOVDQU(v, Mem{Base: dst, Disp: off})
+			move(v, Mem{Base: dst, Disp: off})
 		}
 	}
 	advance := func(by int) {
@@ -101,77 +117,120 @@ func crcFunc(name string, copies bool) {
 		}
 		SUBQ(U32(by), n)
 	}
-
-	init, acc := XMM(), XMM()
-	VMOVD(reg, init)
-	CMPQ(n, U32(block))
-	JB(LabelRef("small"))
-
-	Comment("Four accumulators of 32 bytes.")
-	var a [4]VecVirtual
-	for i := range a {
-		a[i] = YMM()
-		load(a[i], 32*i)
+	// step is acc = acc moved on by k, plus data.
+	step := func(acc, k, data Op) {
+		lo := vec()
+		VPCLMULQDQ(Imm(0x00), k, acc, lo)
+		VPCLMULQDQ(Imm(0x11), k, acc, acc)
+		if width == 64 {
+			VPTERNLOGD(Imm(0x96), data, lo, acc)
+		} else {
+			VPXOR(data, lo, lo)
+			VPXOR(lo, acc, acc)
+		}
 	}
-	initY := YMM()
-	VPXOR(initY, initY, initY)
-	VINSERTI128(Imm(0), init, initY, initY)
-	VPXOR(initY, a[0], a[0])
-	advance(block)
-	k := YMM()
-	VBROADCASTI128(k128, k)
-	CMPQ(n, U32(block))
+
+	init := vec()
+	VMOVD(reg, init.AsX()) // clears the rest of the register
+	CMPQ(n, U32(width))
+	JB(LabelRef("small"))
+	one := vec() // the accumulator that is left in the end
+	CMPQ(n, U32(4*width))
+	JB(LabelRef("single"))
+
+	Comment("Four accumulators.")
+	a := [4]Op{vec(), vec(), vec(), one}
+	for i := range a {
+		load(a[i], width*i, move)
+	}
+	xor(init, a[0], a[0])
+	advance(4 * width)
+	k := vec()
+	broadcast(fold[4*width], k)
+	CMPQ(n, U32(4*width))
 	JB(LabelRef("merge"))
 
 	Label("loop")
 	for i := range a {
-		data, lo := YMM(), YMM()
-		load(data, 32*i)
-		VPCLMULQDQ(Imm(0x00), k, a[i], lo)
-		VPCLMULQDQ(Imm(0x11), k, a[i], a[i])
-		VPXOR(data, lo, lo)
-		VPXOR(lo, a[i], a[i])
+		data := vec()
+		load(data, width*i, move)
+		step(a[i], k, data)
 	}
-	advance(block)
-	CMPQ(n, U32(block))
+	advance(4 * width)
+	CMPQ(n, U32(4*width))
 	JAE(LabelRef("loop"))
 
 	Label("merge")
 	Comment("Move each accumulator to the place of the last.")
-	for i, m := range []Mem{k96, k64, k32} {
-		c, lo := YMM(), YMM()
-		VBROADCASTI128(m, c)
-		VPCLMULQDQ(Imm(0x00), c, a[i], lo)
-		VPCLMULQDQ(Imm(0x11), c, a[i], a[i])
-		VPXOR(lo, a[i], a[i])
-		VPXOR(a[i], a[3], a[3])
+	for i := range 3 {
+		c := vec()
+		broadcast(fold[(3-i)*width], c)
+		step(a[i], c, one)
+		move(a[i], one)
 	}
-	last := XMM()
-	VEXTRACTI128(Imm(1), a[3], last)
-	fold := XMM() // stays in a register for what follows
-	VMOVDQU(k16, fold)
-	fold16 := func(x, with, out Op) {
-		lo, hi := XMM(), XMM()
-		VPCLMULQDQ(Imm(0x00), fold, x, lo)
-		VPCLMULQDQ(Imm(0x11), fold, x, hi)
-		VPXOR(with, lo, lo)
-		VPXOR(lo, hi, out)
+	JMP(LabelRef("vectors"))
+
+	Label("single")
+	load(one, 0, move)
+	xor(init, one, one)
+	advance(width)
+
+	Label("vectors")
+	k1 := vec()
+	broadcast(fold[width], k1)
+	Label("vector")
+	CMPQ(n, U32(width))
+	JB(LabelRef("lanes"))
+	data := vec()
+	load(data, 0, move)
+	step(one, k1, data)
+	advance(width)
+	JMP(LabelRef("vector"))
+
+	Label("lanes")
+	Comment("Move each lane of 16 bytes to the place of the last.")
+	acc, k16 := XMM(), XMM()
+	VMOVDQU(fold[16], k16)
+	lanes := width / 16
+	if width == 64 {
+		VEXTRACTI32X4(Imm(3), one, acc)
+	} else {
+		VEXTRACTI128(Imm(1), one, acc)
 	}
-	fold16(a[3].AsX(), last, acc)
+	for i := range lanes - 1 {
+		lane, c, lo := XMM(), XMM(), XMM()
+		if i == 0 {
+			VMOVDQU(one.AsX(), lane)
+		} else {
+			VEXTRACTI32X4(Imm(uint64(i)), one, lane)
+		}
+		VMOVDQU(fold[16*(lanes-1-i)], c)
+		VPCLMULQDQ(Imm(0x00), c, lane, lo)
+		VPCLMULQDQ(Imm(0x11), c, lane, lane)
+		VPXOR(lo, lane, lane)
+		VPXOR(lane, acc, acc)
+	}
 	JMP(LabelRef("chunks"))
 
 	Label("small")
-	load(acc, 0)
-	VPXOR(init, acc, acc)
+	load(acc, 0, VMOVDQU)
+	VPXOR(init.AsX(), acc, acc)
 	advance(16)
-	VMOVDQU(k16, fold)
+	VMOVDQU(fold[16], k16)
 
+	step16 := func(x, with, out Op) {
+		lo, hi := XMM(), XMM()
+		VPCLMULQDQ(Imm(0x00), k16, x, lo)
+		VPCLMULQDQ(Imm(0x11), k16, x, hi)
+		VPXOR(with, lo, lo)
+		VPXOR(lo, hi, out)
+	}
 	Label("chunks")
 	CMPQ(n, U32(16))
 	JB(LabelRef("tail"))
-	data := XMM()
-	load(data, 0)
-	fold16(acc, data, acc)
+	chunk := XMM()
+	load(chunk, 0, VMOVDQU)
+	step16(acc, chunk, acc)
 	advance(16)
 	JMP(LabelRef("chunks"))
 
@@ -193,12 +252,12 @@ func crcFunc(name string, copies bool) {
 	VPSHUFB(toEnd, acc, early)
 	VPSHUFB(toFront, acc, late)
 	VPBLENDVB(toFront, final, late, late)
-	fold16(early, late, acc)
+	step16(early, late, acc)
 
 	Label("reduce")
 	Comment("128 bits to 64, to 32.")
 	t, hi, mask, poly := XMM(), XMM(), XMM(), XMM()
-	VPCLMULQDQ(Imm(0x01), acc, fold, t)
+	VPCLMULQDQ(Imm(0x01), acc, k16, t)
 	VPSRLDQ(Imm(8), acc, acc)
 	VPXOR(t, acc, acc)
 	VMOVQ(barrett.Offset(8), mask)
