@@ -74,6 +74,16 @@ func (c *CQ) OnEvent(f func()) {
 	c.ring.hook.Store(&f)
 }
 
+// OnWatch sets the function that the owner calls after every completion, and
+// after an overflow, while the queue is watched. It must not block or call the
+// adapter. Unlike an event it does not go through Arm, so a blocking wait does
+// not disturb what an application has armed. Any goroutine.
+func (c *CQ) OnWatch(f func()) { c.ring.onWatch.Store(&f) }
+
+// Watch begins or ends the calls of OnWatch's function. What was completed
+// before is not reported: look at the queue after Watch(true). Any goroutine.
+func (c *CQ) Watch(on bool) { c.ring.watched.Store(on) }
+
 // Len returns the number of completions waiting. Consumer.
 func (c *CQ) Len() int { return c.ring.len() }
 

@@ -33,6 +33,9 @@ func (d *doorbell) ring(q *QP) {
 // pending reports whether anything has been rung.
 func (d *doorbell) pending() bool { return d.top.Load() != nil }
 
+// Rung reports whether a doorbell waits for Advance. Any goroutine.
+func (a *Adapter) Rung() bool { return a.bell.pending() }
+
 // take empties the list and returns it in the order of ringing. Owner.
 func (d *doorbell) take() *QP {
 	if d.top.Load() == nil {

@@ -26,6 +26,9 @@ type cqRing struct {
 	armed atomic.Uint64 // kind << 32 | tail when armed; 0: not armed
 	bad   atomic.Bool   // overflowed
 	hook  atomic.Pointer[func()]
+
+	watched atomic.Bool
+	onWatch atomic.Pointer[func()]
 }
 
 const (
@@ -54,6 +57,7 @@ func (r *cqRing) push(wc *ib.WC, solicited bool) bool {
 	}
 	c[i%cqChunk] = *wc
 	r.tail.Store(t + 1)
+	r.notice()
 
 	arm := r.armed.Load()
 	if arm == 0 || int32(t-uint32(arm)) < 0 {
@@ -73,10 +77,21 @@ func (r *cqRing) overflow() bool {
 	if r.bad.Swap(true) {
 		return false
 	}
+	r.notice()
 	if r.armed.Swap(0) != 0 {
 		r.fire()
 	}
 	return true
+}
+
+// notice calls the watcher of a watched ring. Whoever starts watching and then
+// looks at the ring misses nothing. Owner.
+func (r *cqRing) notice() {
+	if r.watched.Load() {
+		if f := r.onWatch.Load(); f != nil {
+			(*f)()
+		}
+	}
 }
 
 func (r *cqRing) fire() {
