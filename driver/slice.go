@@ -1,0 +1,106 @@
+package driver
+
+import (
+	"github.com/verbena-rdma/verbena/clock"
+	"github.com/verbena-rdma/verbena/link"
+)
+
+// The bounds of a slice.
+const (
+	rxBatch = 16        // frames of one Recv, each a packet or what the kernel merged
+	txBytes = 256 << 10 // sent in one slice, about
+	txMax   = 64        // runs of one slice at most
+)
+
+// txRuns returns how many runs of a link make up about txBytes.
+func txRuns(c link.Caps) int {
+	n := txBytes / max(c.RunBytes, 1)
+	return min(max(n, 4), txMax)
+}
+
+// slice receives a batch, fires timers and sends. It reports whether anything
+// was received or sent. Owner.
+func (d *Driver) slice(now clock.Time) bool {
+	n, err := d.l.Recv(now, d.rx)
+	if err != nil {
+		d.fail(err)
+	}
+	for i := range d.rx[:n] {
+		d.a.Ingress(now, &d.rx[i])
+	}
+	if n > 0 {
+		d.l.Release(d.rx[:n])
+	}
+	sent := d.send(now)
+	return n > 0 || sent
+}
+
+// send answers doorbells, fires timers and sends what the adapter has until it
+// has no more, the way out is full, or the slice has had its share. It reports
+// whether anything was sent. Owner.
+func (d *Driver) send(now clock.Time) bool {
+	d.a.Advance(now)
+	if !d.a.Pending() {
+		return false
+	}
+	room := d.l.Reserve(d.tx)
+	if room == 0 {
+		return false
+	}
+	n := 0
+	for n < room && d.a.Egress(now, &d.tx[n]) {
+		n++
+	}
+	if err := d.l.Commit(now, d.tx[:room]); err != nil {
+		d.fail(err)
+	}
+	return n > 0
+}
+
+func (d *Driver) fail(err error) {
+	if d.broken == nil {
+		d.broken = err
+	}
+}
+
+// leaveRounds bounds how often a leaving owner answers doorbells that others
+// rang meanwhile.
+const leaveRounds = 8
+
+// leave gives the lock up. It wakes the engine out of the link if the adapter
+// now wants attention earlier than the engine expects, and answers the
+// doorbells of those who found the lock taken.
+func (d *Driver) leave() {
+	for round := 0; ; round++ {
+		next := d.a.Deadline()
+		if d.a.Pending() {
+			next = 0
+		}
+		wake := next < d.until
+		if wake {
+			d.until = 0
+		}
+		d.mu.Unlock()
+		if wake {
+			d.l.Wake()
+		}
+		// A poster rings and then tries the lock; here the lock is released and
+		// then the doorbell looked at. One of the two sees the other.
+		if !d.a.Rung() {
+			return
+		}
+		if round == leaveRounds {
+			d.summon()
+			d.l.Wake()
+			return
+		}
+		if !d.mu.TryLock() {
+			return // the new holder will look
+		}
+		if d.closed {
+			d.mu.Unlock()
+			return
+		}
+		d.send(d.c.Now())
+	}
+}
