@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# judges.sh: brings the judges of Verbena's interop tests onto this machine.
+#
+# A judge is a program or kernel that we did not write and that says whether we speak RDMA correctly:
+# Linux' rdma_rxe in a QEMU guest, Debian's perftest and rdma-core tools, tshark, iperf3.
+# The tools are installed as Debian packages. The guest's kernel is never installed: its package is
+# downloaded and unpacked under the cache directory, and the host's /boot and /lib/modules stay alone.
+#
+# Quick when everything is there (no network is touched). On a machine where it cannot work (not root,
+# not Debian) it says why, writes nothing and exits 0: the tests then skip by the judge's name.
+#
+# Environment:
+#   VERBENA_CACHE    where the guest kernel and initramfs are kept (default $HOME/.cache/verbena)
+#   VERBENA_JUDGES   "none": install nothing; "require": a failure to install is an error
+set -euo pipefail
+
+say() { printf 'judges: %s\n' "$*"; }
+skip() { say "nothing installed: $*"; exit 0; }
+
+[ "${VERBENA_JUDGES:-}" != none ] || skip "VERBENA_JUDGES=none"
+[ "$(uname -s)" = Linux ] || skip "this is $(uname -s), the judges are Debian packages"
+[ -r /etc/debian_version ] && command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null ||
+  skip "this is not Debian, the judges are Debian packages"
+# shellcheck disable=SC1091
+[ "$(. /etc/os-release && echo "$ID")" = debian ] || skip "this is not Debian, the judges are Debian packages"
+[ "$(dpkg --print-architecture)" = amd64 ] || skip "the guest is x86-64 and this is $(dpkg --print-architecture)"
+[ "$(id -u)" = 0 ] || skip "not root (packages and network namespaces need it); try: sudo $0"
+
+cache=${VERBENA_CACHE:-${HOME:-/root}/.cache/verbena}
+kernels=$cache/kernel
+
+packages=(
+  qemu-system-x86 qemu-system-data ipxe-qemu seabios # the guest machine
+  kmod iproute2 busybox-static libgcc-s1             # what its initramfs and network are made of
+  perftest ibverbs-utils rdmacm-utils ibverbs-providers librdmacm1 infiniband-diags
+  tshark tcpdump iperf3 netcat-openbsd iputils-ping procps
+)
+
+missing=()
+for p in "${packages[@]}"; do
+  [ "$(dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || missing+=("$p")
+done
+
+# A kernel is complete when the stamp is there: it is written last.
+have_kernel() { compgen -G "$kernels/*/.complete" >/dev/null; }
+
+# Only one install at a time; the others wait and then find everything in place.
+if [ ${#missing[@]} -gt 0 ] || ! have_kernel; then
+  mkdir -p "$kernels"
+  exec 9>"$cache/judges.lock"
+  flock -w 1200 9 || { say "another install has held $cache/judges.lock for 20 minutes"; exit 1; }
+  missing=()
+  for p in "${packages[@]}"; do
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || missing+=("$p")
+  done
+fi
+
+fail() {
+  say "$*"
+  [ "${VERBENA_JUDGES:-}" = require ] && exit 1
+  exit 0
+}
+
+apt() {
+  DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 "$@"
+}
+
+# Other sources on the machine may be unreachable; what matters is whether the packages are found.
+updated=
+update() {
+  [ -z "$updated" ] || return 0
+  apt update >/dev/null 2>&1 || say "apt-get update reported errors, going on with the lists there are"
+  updated=1
+}
+
+if [ ${#missing[@]} -gt 0 ]; then
+  say "installing ${missing[*]}"
+  update
+  log=$(mktemp)
+  if ! apt install -y --no-install-recommends "${missing[@]}" >"$log" 2>&1; then
+    tail -n 30 "$log"
+    rm -f "$log"
+    fail "apt-get install failed: ${missing[*]}"
+  fi
+  rm -f "$log"
+fi
+
+if ! have_kernel; then
+  update
+  # linux-image-amd64 is a pointer; the image is the one package that it depends on.
+  image=$(apt-cache depends --important linux-image-amd64 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-[^ <>]*\)$/\1/p' | head -n 1)
+  [ -n "$image" ] || fail "apt knows no image that linux-image-amd64 depends on"
+  say "unpacking $image into $kernels"
+  # apt's download user may write neither to /root nor to a private cache, so download elsewhere.
+  tmp=$(mktemp -d)
+  trap 'rm -rf "$tmp"' EXIT
+  chmod 755 "$tmp"
+  chown _apt "$tmp" 2>/dev/null || true
+  (cd "$tmp" && apt download "$image" >download.log 2>&1) || { tail -n 20 "$tmp/download.log"; fail "apt-get download $image failed"; }
+  release=${image#linux-image-}
+  rm -rf "${kernels:?}/$release" "$kernels/.new"
+  mkdir "$kernels/.new"
+  dpkg-deb -x "$tmp"/*.deb "$kernels/.new"
+  depmod -b "$kernels/.new" "$release"
+  dpkg-deb -f "$tmp"/*.deb Package Version >"$kernels/.new/.complete"
+  mv "$kernels/.new" "$kernels/$release"
+fi
+
+say "ready: ${#packages[@]} packages, guest kernel $(basename "$(dirname "$(compgen -G "$kernels/*/.complete" | sort -V | tail -n 1)")")"
