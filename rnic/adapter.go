@@ -2,6 +2,7 @@ package rnic
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/verbena-rdma/verbena/clock"
@@ -44,6 +45,15 @@ type Config struct {
 	// SrcPort is the UDP source port of everything sent; 0 makes it a function
 	// of the sending QPN in 0xC000–0xFFFF.
 	SrcPort uint16
+	// Path asks the link for the way between two addresses when a queue pair or
+	// address handle is given its path: the source port to use, the wanted one
+	// where it was free, and the largest frame that the route carries (0: not
+	// known), or an error that says why there is no way. nil: every way exists.
+	// It is called by the owner.
+	Path func(src, dst netip.Addr, wanted uint16) (port uint16, mtu int, err error)
+	// MixQPNs lets one run carry packets for several queue pairs of the
+	// destination: for peers that are known to have one socket.
+	MixQPNs bool
 	// NoLossWindow leaves out the loss-driven limit of what is in flight.
 	NoLossWindow bool
 }
@@ -64,7 +74,7 @@ type Adapter struct {
 	qpns  qpnAllocator
 	ahs   ahTable
 	mrs   map[*mem.Region]struct{}
-	dests map[destKey]*dest
+	dests map[netip.Addr]*dest
 
 	newEngine func(ib.QPType, transport.Config) transport.Engine
 
@@ -76,7 +86,8 @@ type Adapter struct {
 	count    counters
 	tcount   transport.Counters
 	sources  sourceCache
-	scratch  scratch
+	rx       rxScratch
+	tx       txScratch
 	runBytes int
 	runSegs  int
 }
@@ -109,7 +120,7 @@ func New(cfg Config) (*Adapter, error) {
 		mem:       mem.NewTable(cfg.Rand),
 		pds:       make(map[mem.PD]*pdRefs),
 		mrs:       make(map[*mem.Region]struct{}),
-		dests:     make(map[destKey]*dest),
+		dests:     make(map[netip.Addr]*dest),
 		newEngine: newEngine,
 		runBytes:  min(max(cfg.Wire.RunBytes, cfg.Wire.MTU), maxRunBytes),
 		runSegs:   min(max(cfg.Wire.Segments, 1), frame.MaxSegments),

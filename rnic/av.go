@@ -1,24 +1,219 @@
 package rnic
 
 import (
+	"fmt"
 	"net/netip"
 
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/mem"
 	"github.com/verbena-rdma/verbena/transport"
+	"github.com/verbena-rdma/verbena/wire/icrc"
 )
+
+// udpPort is the port of RoCEv2.
+const udpPort = 4791
+
+// defaultTTL is the hop limit of an address vector that names none.
+const defaultTTL = 64
+
+// path is an address vector made ready: everything around a packet that does
+// not change from one to the next.
+type path struct {
+	src, dst netip.Addr // as the link wants them; dst with its zone
+	peer     netip.Addr // dst as the link reports it
+	sport    uint16
+	tos, ttl uint8
+	prio     uint8
+	ok       bool
+	flow     icrc.Flow
+}
+
+// rowType is the RoCE version of the rows that a UDPPayload link can send.
+const rowType = ib.GIDTypeRoCEv2
+
+// gid returns a row of the GID table and why it cannot be used, if so.
+func (a *Adapter) gid(index int) (gid ib.GID, why string) {
+	if index < 0 || index >= len(a.cfg.GIDs) {
+		return gid, fmt.Sprintf("the GID table has rows 0 to %d", len(a.cfg.GIDs)-1)
+	}
+	row := &a.cfg.GIDs[index]
+	switch {
+	case row.GID.IsZero():
+		return row.GID, "an empty row of the GID table; " + a.usableRows()
+	case row.Unusable != "":
+		return row.GID, fmt.Sprintf("GID %v cannot be used: %s; %s", row.GID.Addr(), row.Unusable, a.usableRows())
+	case row.Type != rowType:
+		return row.GID, fmt.Sprintf("GID %v is for %v, the link carries %v; %s", row.GID.Addr(), row.Type, rowType, a.usableRows())
+	}
+	return row.GID, ""
+}
+
+// usableRows says which rows would do.
+func (a *Adapter) usableRows() string {
+	s := ""
+	for i := range a.cfg.GIDs {
+		if g := &a.cfg.GIDs[i]; !g.GID.IsZero() && g.Unusable == "" && g.Type == rowType {
+			s += fmt.Sprintf(", %d (%v)", i, g.GID.Addr())
+		}
+	}
+	if s == "" {
+		return "no row can be used"
+	}
+	return "rows that can be used: " + s[2:]
+}
+
+// resolve makes the path of an address vector that has passed the check of
+// qpstate.go; mtu is what the route carries, 0 if it is not known.
+func (a *Adapter) resolve(av *ib.AV, port uint16) (p path, mtu int, err error) {
+	row := &a.cfg.GIDs[av.SGIDIndex]
+	src, dst := row.GID.Addr(), av.DGID.Addr()
+	p = path{src: src, dst: dst, peer: dst, sport: port, tos: av.TrafficClass, ttl: av.HopLimit, prio: av.SL, ok: true}
+	if p.ttl == 0 {
+		p.ttl = defaultTTL
+	}
+	if dst.Is6() && dst.IsLinkLocalUnicast() && row.Netdev != "" {
+		p.dst = dst.WithZone(row.Netdev)
+	}
+	if a.cfg.Path != nil {
+		p.sport, mtu, err = a.cfg.Path(p.src, p.dst, port)
+	}
+	p.flow = flowOf(src, dst, p.sport)
+	return p, mtu, err
+}
+
+func flowOf(src, dst netip.Addr, port uint16) icrc.Flow {
+	if src.Is4() && dst.Is4() {
+		return icrc.V4(src.As4(), dst.As4(), port, udpPort)
+	}
+	return icrc.V6(src.As16(), dst.As16(), port, udpPort)
+}
+
+// portOf is the source port of a queue pair: one of 16,384, so that a fabric
+// spreads queue pairs over its paths.
+func (a *Adapter) portOf(qpn ib.QPN) uint16 {
+	if a.cfg.SrcPort != 0 {
+		return a.cfg.SrcPort
+	}
+	return 0xC000 | uint16(qpn^qpn>>14)&0x3FFF
+}
+
+// datagramPort is the source port towards one destination of datagrams. It is
+// the address handle's, not the queue pair's, so that the path of a handle is
+// made once; few ports, since a link may have to open each.
+func (a *Adapter) datagramPort(dgid ib.GID) uint16 {
+	if a.cfg.SrcPort != 0 {
+		return a.cfg.SrcPort
+	}
+	return 0xC000 | uint16(dgid[15]&0xF)
+}
+
+// dest is one peer address, with what the queue pairs that send to it share.
+type dest struct {
+	addr    netip.Addr
+	refs    int
+	window  *transport.Window
+	stalled qpList // wait for room in the window
+}
+
+// destFor returns the destination of a path, made when it is new.
+func (a *Adapter) destFor(addr netip.Addr) *dest {
+	d := a.dests[addr]
+	if d == nil {
+		d = &dest{addr: addr}
+		if a.cfg.Wire.RxBytes > 0 && !a.cfg.NoLossWindow {
+			d.window = transport.NewWindow(a.cfg.Wire.RxBytes)
+		}
+		a.dests[addr] = d
+	}
+	d.refs++
+	return d
+}
+
+func (a *Adapter) dropDest(d *dest) {
+	if d == nil {
+		return
+	}
+	if d.refs--; d.refs == 0 {
+		delete(a.dests, d.addr)
+	}
+}
+
+// windower is an engine that lets its window be set.
+type windower interface{ SetWindow(w *transport.Window) }
 
 // ahIndexBits is how much of an AH handle is its place in the table; the rest
 // tells one occupant of the place from the next.
 const ahIndexBits = 20
 
-type path struct{}
-type destKey struct{ src, dst netip.Addr }
-type dest struct{ window *transport.Window }
-type ahTable struct{}
+// ahTable holds the address handles. A handle is place+1, and above it the
+// number of times that the place has been taken.
+type ahTable struct {
+	slots []ahSlot
+	free  []uint32
+	n     int
+}
 
-// CreateAH makes an address handle. Owner.
-func (a *Adapter) CreateAH(pd mem.PD, av *ib.AV) (ib.AH, error) { return 0, ErrUnsupported }
+type ahSlot struct {
+	handle ib.AH // 0: free
+	turn   uint32
+	pd     mem.PD
+	path   path
+}
 
-// DestroyAH removes an address handle. Owner.
-func (a *Adapter) DestroyAH(h ib.AH) error { return ErrUnsupported }
+// get returns the slot of a handle, or nil.
+func (t *ahTable) get(h ib.AH) *ahSlot {
+	i := uint32(h)&(1<<ahIndexBits-1) - 1 // 0 wraps to beyond the end
+	if i >= uint32(len(t.slots)) || t.slots[i].handle != h {
+		return nil
+	}
+	return &t.slots[i]
+}
+
+// CreateAH makes an address handle. A vector that reaches nobody is refused as
+// a modify to RTR would refuse it. Owner.
+func (a *Adapter) CreateAH(pd mem.PD, av *ib.AV) (ib.AH, error) {
+	refs, err := a.pd("create AH", pd)
+	if err != nil {
+		return 0, err
+	}
+	t := &a.ahs
+	if t.n >= a.limits.MaxAH {
+		return 0, fmt.Errorf("create AH: there are %d of %d: %w", t.n, a.limits.MaxAH, ErrLimit)
+	}
+	check := qpState{gid: a.gid}
+	if e := check.path(av); e != nil {
+		return 0, fmt.Errorf("create AH: %s %s: %s: %w", e.Attr, e.Value, e.Why, e.Err)
+	}
+	p, _, err := a.resolve(av, a.datagramPort(av.DGID))
+	if err != nil {
+		return 0, fmt.Errorf("create AH: dgid %v: no route from %v: %w: %w", p.peer, p.src, err, ErrPath)
+	}
+	var i uint32
+	if k := len(t.free); k > 0 {
+		i, t.free = t.free[k-1], t.free[:k-1]
+	} else {
+		i = uint32(len(t.slots))
+		t.slots = append(t.slots, ahSlot{})
+	}
+	s := &t.slots[i]
+	s.turn++
+	s.handle = ib.AH(i+1) | ib.AH(s.turn<<ahIndexBits)
+	s.pd, s.path = pd, p
+	t.n++
+	refs.ahs++
+	return s.handle, nil
+}
+
+// DestroyAH removes an address handle. Requests that still name it send
+// nothing. Owner.
+func (a *Adapter) DestroyAH(h ib.AH) error {
+	s := a.ahs.get(h)
+	if s == nil {
+		return fmt.Errorf("destroy AH 0x%x: it does not exist: %w", uint32(h), ErrInvalid)
+	}
+	a.pds[s.pd].ahs--
+	a.ahs.free = append(a.ahs.free, uint32(h)&(1<<ahIndexBits-1)-1)
+	*s = ahSlot{turn: s.turn}
+	a.ahs.n--
+	return nil
+}

@@ -1,8 +1,59 @@
 package rnic
 
-import "github.com/verbena-rdma/verbena/transport"
+import (
+	"github.com/verbena-rdma/verbena/transport"
+	"github.com/verbena-rdma/verbena/wire"
+)
 
-type counters struct{}
+// dropReason is why the adapter has discarded a packet before any engine saw
+// it. Every packet received is counted once: as received by a queue pair (and
+// there perhaps under a [transport.Drop]), or under one of these.
+type dropReason uint8
+
+const (
+	dropShort      dropReason = iota // shorter than BTH and ICRC, or than its headers
+	dropVersion                      // transport version
+	dropBadOpcode                    // reserved, or of a service that is not spoken
+	dropBadPad                       // more pad than bytes
+	dropBadLength                    // not a multiple of 4, or bytes that the opcode does not have
+	dropICRC                         // wrong ICRC
+	dropNoQP                         // no queue pair of that number
+	dropAddress                      // sent to an address that no row of the GID table holds
+	dropManagement                   // for QP 0 or 1, which nobody serves yet
+	dropMulticast                    // for a multicast group
+	numDropReasons
+)
+
+var dropReasonNames = [numDropReasons]string{
+	"drop_short", "drop_version", "drop_bad_opcode", "drop_bad_pad", "drop_bad_length", "drop_icrc",
+	"drop_no_qp", "drop_address", "drop_management", "drop_multicast",
+}
+
+var reasonDrops = [wire.NumReasons]dropReason{
+	wire.ReasonShort:      dropShort,
+	wire.ReasonBadVersion: dropVersion,
+	wire.ReasonBadOpcode:  dropBadOpcode,
+	wire.ReasonBadPad:     dropBadPad,
+	wire.ReasonBadLength:  dropBadLength,
+}
+
+func dropOf(r wire.Reason) dropReason { return reasonDrops[r] }
+
+// counters are what the adapter itself counts.
+type counters struct {
+	sentPkts, rcvdPkts   uint64
+	sentBytes, rcvdBytes uint64 // BTH to ICRC
+	sentRuns             uint64
+	sendErr              uint64 // packets that could not be sent: no address handle, too long
+	icrcSolved           uint64 // packets whose IPv4 Identification was solved from the ICRC
+	ecnMarked            uint64 // packets with Congestion Experienced
+	fecn, becn, cnp      uint64
+	cqeLost              uint64 // completions for a completion queue that was full or had been
+	txCopied, rxCopied   uint64 // payload bytes between registered memory and the link's buffers
+	drops                [numDropReasons]uint64
+}
+
+func (c *counters) drop(r dropReason) { c.drops[r]++ }
 
 // Stat is one counter.
 type Stat struct {
@@ -10,7 +61,8 @@ type Stat struct {
 	Value uint64
 }
 
-// Stats is a list of counters in a fixed order under stable names.
+// Stats is a list of counters in a fixed order under stable names: first those
+// of Linux' rxe driver, as it names them, then the others.
 type Stats []Stat
 
 // Get returns the value of a counter; 0 if there is none of that name.
@@ -24,7 +76,54 @@ func (s Stats) Get(name string) uint64 {
 }
 
 // Stats returns all counters. Owner.
-func (a *Adapter) Stats() Stats { return nil }
+func (a *Adapter) Stats() Stats {
+	c, t := &a.count, &a.tcount
+	s := Stats{
+		{"sent_pkts", c.sentPkts},
+		{"rcvd_pkts", c.rcvdPkts},
+		{"duplicate_request", t.DuplicateRequest},
+		{"out_of_seq_request", t.OutOfSeqRequest},
+		{"rcvd_rnr_err", t.RcvdRNRErr},
+		{"send_rnr_err", t.SendRNRErr},
+		{"rcvd_seq_err", t.RcvdSeqErr},
+		{"ack_deferred", t.AckDeferred},
+		{"retry_exceeded_err", t.RetryExceededErr},
+		{"retry_rnr_exceeded_err", t.RetryRNRExceeded},
+		{"completer_retry_err", t.CompleterRetryErr},
+		{"send_err", t.SendErr + c.sendErr},
+		{"link_downed", 0},
+		{"rdma_sends", t.RDMASends},
+		{"rdma_recvs", t.RDMARecvs},
 
-// Drop implements transport.Sink.
-func (s *sink) Drop(d transport.Drop) { s.a.tcount.Drops[d]++ }
+		{"sent_bytes", c.sentBytes},
+		{"rcvd_bytes", c.rcvdBytes},
+		{"sent_runs", c.sentRuns},
+		{"retransmitted", t.Retransmitted},
+		{"local_ack_timeout_err", t.LocalAckTimeoutErr},
+		{"implied_nak_seq_err", t.ImpliedNakSeqErr},
+		{"packet_seq_err", t.PacketSeqErr},
+		{"icrc_solved", c.icrcSolved},
+		{"rcvd_ecn_marked", c.ecnMarked},
+		{"rcvd_fecn", c.fecn},
+		{"rcvd_becn", c.becn},
+		{"rcvd_cnp", c.cnp},
+		{"cqe_lost", c.cqeLost},
+		{"events_lost", a.events.lost},
+		{"tx_copied_bytes", c.txCopied},
+		{"rx_copied_bytes", c.rxCopied},
+	}
+	for r, v := range c.drops {
+		s = append(s, Stat{dropReasonNames[r], v})
+	}
+	for d := transport.DropNone + 1; d < transport.NumDrops; d++ {
+		s = append(s, Stat{engineDropNames[d], t.Drops[d]})
+	}
+	return s
+}
+
+var engineDropNames = func() (n [transport.NumDrops]string) {
+	for d := range n {
+		n[d] = "drop_" + transport.Drop(d).String()
+	}
+	return n
+}()

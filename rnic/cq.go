@@ -97,10 +97,15 @@ func (c *CQ) Overrun() bool { return c.ring.bad.Load() }
 // add queues a completion. An overflow is noted and dealt with when the engine
 // that reports it has returned. Owner.
 func (c *CQ) add(wc *ib.WC, solicited bool) {
-	if c.ring.push(wc, solicited) || !c.ring.overflow() {
+	if c.Overrun() {
+		c.a.count.cqeLost++
 		return
 	}
-	c.a.overrun = append(c.a.overrun, c)
+	if !c.ring.push(wc, solicited) {
+		c.a.count.cqeLost++
+		c.ring.overflow()
+		c.a.overrun = append(c.a.overrun, c)
+	}
 }
 
 func (c *CQ) dropUser(q *QP) {

@@ -3,8 +3,197 @@ package rnic
 import (
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/frame"
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/mem"
+	"github.com/verbena-rdma/verbena/transport"
+	"github.com/verbena-rdma/verbena/wire"
+	"github.com/verbena-rdma/verbena/wire/crc"
+	"github.com/verbena-rdma/verbena/wire/icrc"
 )
+
+const udpLen = 8
+
+// txScratch is what one packet needs on its way out, kept between packets.
+type txScratch struct {
+	out   transport.Out
+	frags []mem.Frag
+}
 
 // Egress fills an empty run from the queue pair whose turn it is. false means
 // that nothing may leave now. Owner.
-func (a *Adapter) Egress(now clock.Time, r *frame.Run) bool { return false }
+func (a *Adapter) Egress(now clock.Time, r *frame.Run) bool {
+	if a.bell.pending() {
+		a.answerBells(now)
+	}
+	for {
+		q := a.sched.take()
+		if q == nil {
+			return false
+		}
+		prio := q.sched.prio
+		sent := a.build(now, q, r)
+		a.look(now, q)
+		if !sent && q.sched.list != nil && q.sched.prio == prio {
+			a.stall(q)
+		}
+		if len(a.overrun) > 0 {
+			a.settle(now)
+		}
+		if sent {
+			a.count.sentRuns++
+			return true
+		}
+	}
+}
+
+// build fills r with packets of q for as long as they fit together.
+//
+// A run ends where a longer packet follows, since the kernel cuts all segments
+// equally long, or behind a shorter one: the FIRST of a WRITE, with its RETH,
+// stands alone, its MIDDLEs form the next run, and LAST ends that.
+func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
+	limit := min(a.runBytes, len(r.Buf))
+	if q.pacer.rate != 0 {
+		limit = min(limit, max(q.pacer.room(), a.cfg.Wire.MTU))
+	}
+	var to ib.QPN // what the run's packets are for
+	for r.Segs < a.runSegs {
+		h, ok := q.eng.Next(now)
+		if !ok {
+			break
+		}
+		p := &q.path
+		if q.typ == ib.UD {
+			if p = a.datagramPath(q, h.AH); p == nil {
+				a.discard(now, q)
+				continue
+			}
+		}
+		n := h.WireLen
+		if r.Segs == 0 {
+			if p.prio != q.sched.prio {
+				q.sched.prio = p.prio // its turn comes with that priority
+				break
+			}
+			if n > limit {
+				a.discard(now, q)
+				continue
+			}
+		} else if n > r.Seg || r.N+n > limit || p.dst != r.Dst || p.src != r.Src || p.ttl != r.TTL ||
+			h.DestQPN != to && !a.cfg.MixQPNs {
+			break
+		}
+		out := a.emit(now, q)
+		tos := p.tos
+		if out.ECT {
+			tos = tos&^3 | ectCodePoint
+		}
+		if r.Segs == 0 {
+			r.Src, r.Dst, r.SrcPort, r.TTL = p.src, p.dst, p.sport, p.ttl
+			r.TOS, r.Seg, to = tos, n, h.DestQPN
+		}
+		if !a.encode(r.Buf[r.N:r.N+n], p, a.ident(r.Segs), out) {
+			a.count.sendErr++
+			continue
+		}
+		r.N += n
+		r.Segs++
+		if n < r.Seg {
+			break
+		}
+	}
+	if r.Segs == 0 {
+		return false
+	}
+	a.count.sentPkts += uint64(r.Segs)
+	a.count.sentBytes += uint64(r.N)
+	q.pacer.sent(now, r.N)
+	return true
+}
+
+// ectCodePoint is ECT(0), RFC 3168 §5.
+const ectCodePoint = 2
+
+// emit takes the packet that Next has described.
+func (a *Adapter) emit(now clock.Time, q *QP) *transport.Out {
+	out := &a.tx.out
+	*out = transport.Out{Frags: a.tx.frags[:0]}
+	q.eng.Emit(now, out)
+	if out.Frags != nil {
+		a.tx.frags = out.Frags
+	}
+	out.PKey = ib.DefaultPKey
+	return out
+}
+
+// discard takes a packet that cannot leave: on an unreliable service nobody
+// hears of it.
+func (a *Adapter) discard(now clock.Time, q *QP) {
+	a.emit(now, q)
+	a.count.sendErr++
+}
+
+// datagramPath returns the path of an address handle, or nil if it is none of
+// the queue pair's protection domain.
+func (a *Adapter) datagramPath(q *QP, h ib.AH) *path {
+	s := a.ahs.get(h)
+	if s == nil || s.pd != q.pd {
+		return nil
+	}
+	return &s.path
+}
+
+// ident returns the IPv4 Identification with which the link sends segment i.
+func (a *Adapter) ident(i int) uint16 {
+	if !a.cfg.Wire.Idents {
+		return 0
+	}
+	return uint16(i)
+}
+
+// encode writes a packet to b, which is exactly as long as it shall be: headers,
+// the payload with its one copy, pad and ICRC. false means that the engine has
+// announced another length.
+func (a *Adapter) encode(b []byte, p *path, ident uint16, out *transport.Out) bool {
+	out.Pad = wire.PadFor(out.Len)
+	n := out.EncodeHeaders(b)
+	if n == 0 || n+out.Len+int(out.Pad)+wire.ICRCLen != len(b) {
+		return false
+	}
+	c := p.flow.Header(ident, true, udpLen+len(b), b[:n])
+	end := n + out.Len
+	a.count.txCopied += uint64(out.Len)
+	if out.Inline != nil {
+		if len(out.Inline) != out.Len {
+			return false
+		}
+		c = crc.Copy(b[n:end], out.Inline, c)
+		n = end
+	}
+	for i := range out.Frags {
+		f := &out.Frags[i]
+		k := f.Len()
+		if k > end-n {
+			return false
+		}
+		if f.Data != nil {
+			c = crc.Copy(b[n:n+k], f.Data, c)
+		} else {
+			// Phantom memory reads as zeros.
+			clear(b[n : n+k])
+			c = crc.Update(c, b[n:n+k])
+		}
+		n += k
+	}
+	if n != end {
+		return false
+	}
+	if out.Pad != 0 {
+		pad := b[n : n+int(out.Pad)]
+		clear(pad)
+		c = crc.Short(c, pad)
+		n += int(out.Pad)
+	}
+	icrc.Put(b[n:], c)
+	return true
+}

@@ -1,13 +1,215 @@
 package rnic
 
 import (
+	"encoding/binary"
+	"net/netip"
+
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/frame"
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/transport"
+	"github.com/verbena-rdma/verbena/wire"
 )
 
-type source struct{}
-type sourceCache struct{}
-type scratch struct{}
+// rxScratch is what one packet needs on its way in, kept between packets.
+type rxScratch struct {
+	pkt wire.Packet
+	in  transport.In
+	grh [40]byte
+}
 
-// Ingress takes what a link received, which is lent for the call. Owner.
-func (a *Adapter) Ingress(now clock.Time, f *frame.Rx) {}
+// Ingress takes what a link received, which is lent for the call: it cuts
+// merged buffers into packets and hands each to its queue pair, or counts why
+// not. Any bytes are harmless. Owner.
+func (a *Adapter) Ingress(now clock.Time, f *frame.Rx) {
+	seg := f.Seg
+	if seg <= 0 || seg > len(f.Data) {
+		seg = len(f.Data)
+	}
+	if seg == 0 {
+		a.count.drop(dropShort)
+		return
+	}
+	from := arrival{f: f}
+	var last *QP
+	for data := f.Data; len(data) > 0; from.index++ {
+		n := min(seg, len(data))
+		q := a.packet(now, &from, data[:n:n])
+		data = data[n:]
+		if q == nil || q == last {
+			continue
+		}
+		if last != nil {
+			a.look(now, last)
+		}
+		last = q
+		if len(a.overrun) > 0 {
+			a.look(now, q)
+			a.settle(now)
+		}
+	}
+	if last != nil {
+		a.look(now, last)
+	}
+	a.settle(now)
+}
+
+// arrival is one received buffer on its way through Ingress.
+type arrival struct {
+	f     *frame.Rx
+	index int     // of the packet in the buffer
+	src   *source // found with the first packet that has a queue pair
+	gid   uint16  // row of the GID table that the buffer was sent to
+}
+
+// packet handles the bytes from one BTH to its ICRC and returns the queue pair
+// that got the packet, or nil if it was dropped. Nothing is believed, and no
+// memory touched, before the ICRC is verified.
+func (a *Adapter) packet(now clock.Time, from *arrival, b []byte) *QP {
+	if len(b) < wire.BTHLen+wire.ICRCLen {
+		a.count.drop(dropShort)
+		return nil
+	}
+	p := &a.rx.pkt
+	if r := p.Decode(b[:len(b)-wire.ICRCLen]); r != wire.ReasonNone {
+		a.count.drop(dropOf(r))
+		return nil
+	}
+	switch p.DestQPN {
+	case ib.QPSMI, ib.QPGSI:
+		a.count.drop(dropManagement)
+		return nil
+	case ib.QPMulticast:
+		a.count.drop(dropMulticast)
+		return nil
+	}
+	q := a.qps.get(p.DestQPN)
+	if q == nil {
+		a.count.drop(dropNoQP)
+		return nil
+	}
+	if q.typ != ib.UD {
+		if !q.path.ok {
+			a.tcount.Drops[transport.DropState]++
+			return nil
+		}
+		if from.f.Src != q.path.peer && from.f.Src.WithZone("") != q.path.peer {
+			a.tcount.Drops[transport.DropSource]++
+			return nil
+		}
+	}
+	if !p.PKey.Matches(ib.DefaultPKey) {
+		a.tcount.Drops[transport.DropPKey]++
+		return nil
+	}
+	if from.src == nil && !a.findSource(from, q) {
+		a.count.drop(dropAddress)
+		return nil
+	}
+	ident, df, ok := from.src.verify(b, from.index, &a.count)
+	if !ok {
+		a.count.drop(dropICRC)
+		return nil
+	}
+
+	a.count.rcvdPkts++
+	a.count.rcvdBytes += uint64(len(b))
+	in := &a.rx.in
+	*in = transport.In{SGIDIndex: from.gid, CE: from.f.TOS&3 == 3}
+	if in.CE {
+		a.count.ecnMarked++
+	}
+	if p.FECN {
+		a.count.fecn++
+	}
+	if p.BECN {
+		a.count.becn++
+	}
+	if p.Op == wire.CNP {
+		a.count.cnp++
+		return q
+	}
+	if q.typ == ib.UD {
+		a.writeGRH(from, len(b), ident, df)
+		in.GRH = &a.rx.grh
+	}
+	a.count.rxCopied += uint64(len(p.Payload))
+	q.eng.Receive(now, p, in)
+	return q
+}
+
+// findSource looks up what is known of the buffer's sender. A link that cannot
+// tell the destination has one address of a family, or the queue pair knows.
+func (a *Adapter) findSource(from *arrival, q *QP) bool {
+	src, dst := from.f.Src.WithZone("").Unmap(), from.f.Dst.WithZone("").Unmap()
+	if !src.IsValid() {
+		return false
+	}
+	if !dst.IsValid() && q.path.ok {
+		dst = q.path.src
+	}
+	row := a.gidRow(dst, src.Is4())
+	if row < 0 {
+		return false
+	}
+	from.gid = uint16(row)
+	from.src = a.sources.get(src, a.cfg.GIDs[row].GID.Addr(), from.f.SrcPort, a.qps.len())
+	return true
+}
+
+// gidRow returns the row of the GID table that holds an address or, if that is
+// not known, the first of the family; -1 if there is none.
+func (a *Adapter) gidRow(dst netip.Addr, is4 bool) int {
+	gid := ib.GID{}
+	if dst.IsValid() {
+		gid = ib.GIDFromAddr(dst)
+	}
+	for i := range a.cfg.GIDs {
+		g := &a.cfg.GIDs[i]
+		if g.Type != rowType || g.GID.IsZero() {
+			continue
+		}
+		if g.GID == gid || !dst.IsValid() && g.GID.Is4() == is4 && g.Unusable == "" {
+			return i
+		}
+	}
+	return -1
+}
+
+// writeGRH makes the 40 bytes that a UD receive buffer begins with: the IPv6
+// header, or behind 20 zero bytes the IPv4 header (IBA vol.1 annex A17.4.5.1).
+// What a socket hides is written as 0: the flow label, and TTL where the link
+// cannot tell.
+func (a *Adapter) writeGRH(from *arrival, n int, ident uint16, df bool) {
+	h := a.rx.grh[:]
+	clear(h)
+	s := from.src
+	const nextUDP = 17
+	if s.dst.Is6() {
+		binary.BigEndian.PutUint32(h, 6<<28|uint32(from.f.TOS)<<20)
+		binary.BigEndian.PutUint16(h[4:], uint16(udpLen+n))
+		h[6], h[7] = nextUDP, from.f.TTL
+		src, dst := s.src.As16(), s.dst.As16()
+		copy(h[8:], src[:])
+		copy(h[24:], dst[:])
+		return
+	}
+	ip := h[20:]
+	ip[0], ip[1] = 0x45, from.f.TOS
+	binary.BigEndian.PutUint16(ip[2:], uint16(20+udpLen+n))
+	binary.BigEndian.PutUint16(ip[4:], ident)
+	if df {
+		ip[6] = 0x40
+	}
+	ip[8], ip[9] = from.f.TTL, nextUDP
+	src, dst := s.src.As4(), s.dst.As4()
+	copy(ip[12:], src[:])
+	copy(ip[16:], dst[:])
+	var sum uint32
+	for i := 0; i < 20; i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(ip[i:]))
+	}
+	sum = sum&0xFFFF + sum>>16
+	sum = sum&0xFFFF + sum>>16
+	binary.BigEndian.PutUint16(ip[10:], ^uint16(sum))
+}

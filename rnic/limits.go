@@ -48,7 +48,7 @@ const (
 // The bounds of what a number format can hold, whatever the configuration.
 const (
 	hardMaxQP = 1 << 23
-	hardMaxAH = 1 << ahIndexBits
+	hardMaxAH = 1<<ahIndexBits - 1
 	hardMaxWR = 1 << 24
 )
 

@@ -38,9 +38,8 @@ type QP struct {
 
 	attr ib.QPAttr // what the adapter has been told; the engine's part is asked for
 	path path      // connected types, from RTR on
-	ah   ib.AH     // UD: the handle that path was made from
-	dest *dest
-	rx   source // connected types: what is known of the peer's packets
+	dest *dest     // connected types, from RTR on
+	gone bool      // destroyed
 
 	sched qpSched
 	timer qpTimer
@@ -134,24 +133,93 @@ func (a *Adapter) CreateQP(now clock.Time, cfg QPConfig) (*QP, error) {
 }
 
 // ModifyQP changes attributes and, with AttrState, the state of a queue pair
-// (IBA vol.1 11.2.5.2). A refused call changes nothing; its error names the
-// attribute, the value, what it may be and what would do, and matches one of
-// the errors of this package. Owner.
+// (IBA vol.1 11.2.5.2). A refused call changes nothing; its error is a
+// [*ModifyError] for what is wrong with an attribute. Owner.
 func (a *Adapter) ModifyQP(now clock.Time, q *QP, attr *ib.QPAttr) error {
 	if err := a.owned("modify", q); err != nil {
 		return err
 	}
-	q.eng.Modify(now, attr)
+	// The path is made while it can still be refused.
+	var p path
+	var routeMTU int
+	route := func(av *ib.AV) string {
+		var err error
+		if p, routeMTU, err = a.resolve(av, a.portOf(q.qpn)); err != nil {
+			return fmt.Sprintf("no route from %v: %v", p.src, err)
+		}
+		return ""
+	}
+	err := checkModify(q.typ, q.eng.State(), attr, qpState{
+		qpn: q.qpn, activeMTU: a.mtu, maxRdAtomic: a.limits.MaxRdAtomic, gid: a.gid, route: route,
+	})
+	if err != nil {
+		return err
+	}
+
+	told := *attr
+	if q.typ == ib.UD && attr.Mask&ib.AttrState != 0 && attr.State == ib.Init {
+		told.Mask |= ib.AttrPathMTU // a message is one packet of the port's MTU
+		told.PathMTU = a.mtu
+	}
+	if attr.Mask&ib.AttrState != 0 && attr.State == ib.Reset {
+		q.forget()
+	}
+	if attr.Mask&ib.AttrRateLimit != 0 {
+		q.pacer.set(now, uint64(attr.RateLimitKbps)*1000)
+	}
+	if attr.Mask&ib.AttrAV != 0 && q.typ != ib.UD {
+		q.setPath(p)
+	}
+	keep(&q.attr, attr)
+	q.eng.Modify(now, &told)
 	a.look(now, q)
+	a.settle(now)
+	if need := q.needs(); attr.Mask&ib.AttrAV != 0 && routeMTU != 0 && routeMTU < need {
+		a.events.push(ib.Event{Type: ib.EventPathMTU, Element: uint32(q.qpn), Detail: fmt.Sprintf(
+			"path MTU %v makes frames of up to %d bytes, the route from %v to %v carries %d", q.attr.PathMTU, need, p.src, p.dst, routeMTU)})
+	}
 	return nil
 }
+
+// setPath gives a connected queue pair its way to the peer.
+func (q *QP) setPath(p path) {
+	d := q.a.destFor(p.peer)
+	q.a.sched.remove(q)
+	q.a.dropDest(q.dest)
+	q.path, q.dest = p, d
+	q.sched.prio = p.prio & (numPrios - 1)
+	if w, ok := q.eng.(windower); ok {
+		w.SetWindow(d.window)
+	}
+}
+
+// forget takes back what modify calls have given.
+func (q *QP) forget() {
+	a := q.a
+	a.sched.remove(q)
+	if w, ok := q.eng.(windower); ok {
+		w.SetWindow(nil)
+	}
+	if d := q.dest; d != nil {
+		q.dest = nil
+		a.wake(d)
+		a.dropDest(d)
+	}
+	q.path = path{}
+	q.pacer = pacer{}
+	q.attr = ib.QPAttr{}
+}
+
+// needs returns the largest frame that the queue pair sends.
+func (q *QP) needs() int { return q.attr.PathMTU.Bytes() + maxOverhead }
 
 // QueryQP returns all attributes of a queue pair. Owner.
 func (a *Adapter) QueryQP(q *QP) ib.QPAttr {
 	attr := q.attr
 	q.eng.Query(&attr)
-	attr.State = q.eng.State()
-	attr.CurState = attr.State
+	// What the engine has no use for is the adapter's to remember.
+	attr.Mask, attr.State, attr.CurState = attrsDefined, q.eng.State(), q.eng.State()
+	attr.Port, attr.PKeyIndex, attr.AV, attr.RateLimitKbps = q.attr.Port, q.attr.PKeyIndex, q.attr.AV, q.attr.RateLimitKbps
 	return attr
 }
 
@@ -162,11 +230,41 @@ func (a *Adapter) DestroyQP(now clock.Time, q *QP) error {
 		return err
 	}
 	q.eng.Modify(now, &ib.QPAttr{Mask: ib.AttrState, State: ib.Reset})
+	q.forget()
+	q.gone = true
+	q.state.store(ib.Reset)
+	a.timers.remove(q)
 	a.qps.remove(q)
 	a.pds[q.pd].qps--
 	q.sendCQ.dropUser(q)
 	q.recvCQ.dropUser(q)
 	return nil
+}
+
+// keep notes the attributes that the mask of from names.
+func keep(to, from *ib.QPAttr) {
+	m := from.Mask
+	if m&ib.AttrAccess != 0 {
+		to.Access = from.Access
+	}
+	if m&ib.AttrPKeyIndex != 0 {
+		to.PKeyIndex = from.PKeyIndex
+	}
+	if m&ib.AttrPort != 0 {
+		to.Port = from.Port
+	}
+	if m&ib.AttrQKey != 0 {
+		to.QKey = from.QKey
+	}
+	if m&ib.AttrAV != 0 {
+		to.AV = from.AV
+	}
+	if m&ib.AttrPathMTU != 0 {
+		to.PathMTU = from.PathMTU
+	}
+	if m&ib.AttrRateLimit != 0 {
+		to.RateLimitKbps = from.RateLimitKbps
+	}
 }
 
 func (a *Adapter) owned(what string, q *QP) error {

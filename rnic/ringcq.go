@@ -72,16 +72,13 @@ func (r *cqRing) push(wc *ib.WC, solicited bool) bool {
 }
 
 // overflow marks the ring as broken and, since nothing will come any more,
-// raises the event of an armed ring. It reports whether it was whole. Owner.
-func (r *cqRing) overflow() bool {
-	if r.bad.Swap(true) {
-		return false
-	}
+// raises the event of an armed ring. Owner.
+func (r *cqRing) overflow() {
+	r.bad.Store(true)
 	r.notice()
 	if r.armed.Swap(0) != 0 {
 		r.fire()
 	}
-	return true
 }
 
 // notice calls the watcher of a watched ring. Whoever starts watching and then

@@ -1,41 +1,237 @@
 package rnic
 
 import (
+	"time"
+
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/ib"
 )
 
-type qpSched struct{}
-type scheduler struct{}
-type pacer struct{}
+// qpSched is a queue pair's place among those that want to send: in the ready
+// list of its priority, in its destination's list of those that wait for room,
+// or in none.
+type qpSched struct {
+	list       *qpList
+	prev, next *QP
+	prio       uint8
+}
 
-func (s *scheduler) any() bool { return false }
+// qpList is a queue of queue pairs, linked through them.
+type qpList struct{ head, tail *QP }
 
+func (l *qpList) push(q *QP) {
+	q.sched.list, q.sched.prev, q.sched.next = l, l.tail, nil
+	if l.tail != nil {
+		l.tail.sched.next = q
+	} else {
+		l.head = q
+	}
+	l.tail = q
+}
+
+func (l *qpList) remove(q *QP) {
+	s := &q.sched
+	if s.prev != nil {
+		s.prev.sched.next = s.next
+	} else {
+		l.head = s.next
+	}
+	if s.next != nil {
+		s.next.sched.prev = s.prev
+	} else {
+		l.tail = s.prev
+	}
+	s.list, s.prev, s.next = nil, nil, nil
+}
+
+// numPrios is the number of priorities (802.1Q).
+const numPrios = 8
+
+// scheduler holds the queue pairs that may send now, by priority. Priorities
+// take turns, and so do the queue pairs of one: a turn is a run.
+type scheduler struct {
+	ready  [numPrios]qpList
+	full   uint8 // bit p: ready[p] is not empty
+	paused uint8
+	turn   uint8
+}
+
+func (s *scheduler) any() bool { return s.full&^s.paused != 0 }
+
+// add puts q at the end of its priority's list, unless it is in it.
+func (s *scheduler) add(q *QP) {
+	l := &s.ready[q.sched.prio]
+	if q.sched.list == l {
+		return
+	}
+	s.remove(q)
+	l.push(q)
+	s.full |= 1 << q.sched.prio
+}
+
+// remove takes q out of whatever list it is in.
+func (s *scheduler) remove(q *QP) {
+	l := q.sched.list
+	if l == nil {
+		return
+	}
+	l.remove(q)
+	if l.head == nil {
+		for p := range s.ready {
+			if l == &s.ready[p] {
+				s.full &^= 1 << p
+			}
+		}
+	}
+}
+
+// take removes and returns the queue pair whose turn it is, or nil.
+func (s *scheduler) take() *QP {
+	m := s.full &^ s.paused
+	if m == 0 {
+		return nil
+	}
+	p := s.turn
+	for m>>p&1 == 0 {
+		p = (p + 1) % numPrios
+	}
+	s.turn = (p + 1) % numPrios
+	q := s.ready[p].head
+	s.remove(q)
+	return q
+}
+
+// Pause sets the priorities that may not send, bit p for priority p: what PFC
+// frames from the neighbour say. Owner.
+func (a *Adapter) Pause(prios uint8) { a.sched.paused = prios }
+
+// answerBells tells the engines whose rings have grown.
 func (a *Adapter) answerBells(now clock.Time) {
 	for q := a.bell.take(); q != nil; {
 		rest := answer(q)
-		q.eng.Post(now)
-		a.look(now, q)
+		if !q.gone {
+			q.eng.Post(now)
+			a.look(now, q)
+		}
 		q = rest
 	}
+	a.settle(now)
 }
 
-func (a *Adapter) fireTimers(now clock.Time) {}
+func (a *Adapter) fireTimers(now clock.Time) {
+	for q := a.timers.next(now); q != nil; q = a.timers.next(now) {
+		q.eng.Advance(now)
+		a.look(now, q)
+		if q.timer.due <= now {
+			q.timer.due = now + 1 // whatever an engine says, this loop ends
+		}
+	}
+	a.settle(now)
+}
 
-// look takes notice of what a call has changed in a queue pair.
+// look takes notice of what the last calls have changed in a queue pair: its
+// state, whether it wants to send, and when it wants to be called.
 func (a *Adapter) look(now clock.Time, q *QP) {
 	if s := q.eng.State(); s != q.state.load() {
-		q.state.store(s)
+		a.entered(now, q, s)
+	}
+	due, at := q.eng.Deadline(), q.eng.SendAt()
+	if at != clock.Never {
+		if q.pacer.at > at {
+			at = q.pacer.at
+		}
+		if at > now && at < due {
+			due = at
+		}
+	}
+	if at <= now {
+		a.sched.add(q)
+	} else {
+		a.sched.remove(q)
+	}
+	a.timers.set(q, due)
+	a.wake(q.dest)
+}
+
+// wake lets those try again that waited for room towards a destination.
+func (a *Adapter) wake(d *dest) {
+	if d == nil || d.stalled.head == nil || d.window.Room() <= 0 {
+		return
+	}
+	for q := d.stalled.head; q != nil; q = d.stalled.head {
+		a.sched.add(q)
 	}
 }
 
-// sink is the queue pair as its engine sees it.
-type sink QP
-
-func (s *sink) SendDone(wc *ib.WC) { wc.QPN = s.qpn; s.sendCQ.add(wc, false) }
-
-func (s *sink) RecvDone(wc *ib.WC, solicited bool) { wc.QPN = s.qpn; s.recvCQ.add(wc, solicited) }
-
-func (s *sink) Event(t ib.EventType) {
-	s.a.events.push(ib.Event{Type: t, Element: uint32(s.qpn)})
+// stall puts away a queue pair that has something to send and cannot: until
+// its window has room, or something else happens to it.
+func (a *Adapter) stall(q *QP) {
+	if q.dest != nil {
+		a.sched.remove(q)
+		q.dest.stalled.push(q)
+	}
 }
+
+// entered publishes a new state. A receive that was posted while the engine
+// went to Error may have missed the flush: the poster looks at the state after
+// it has published and the owner at the ring after it has, so one sees it.
+func (a *Adapter) entered(now clock.Time, q *QP, s ib.QPState) {
+	q.state.store(s)
+	if s == ib.Error {
+		q.eng.Post(now)
+	}
+}
+
+// settle deals with completion queues that have overflowed: their queue pairs
+// go to Error (IBA vol.1 11.6.3.1 and 10.10.3), which may overflow others.
+func (a *Adapter) settle(now clock.Time) {
+	for len(a.overrun) > 0 {
+		c := a.overrun[0]
+		a.overrun = a.overrun[:copy(a.overrun, a.overrun[1:])]
+		a.events.push(ib.Event{Type: ib.EventCQErr, Element: c.num, Detail: "completion queue overflowed"})
+		for _, q := range c.users {
+			if s := q.eng.State(); s == ib.Error || s == ib.Reset {
+				continue
+			}
+			q.eng.Modify(now, &ib.QPAttr{Mask: ib.AttrState, State: ib.Error})
+			a.events.push(ib.Event{Type: ib.EventQPFatal, Element: uint32(q.qpn), Detail: "its completion queue overflowed"})
+			a.look(now, q)
+		}
+	}
+}
+
+// pacer spreads what a queue pair sends over time. It keeps the fraction of a
+// nanosecond, so that the rate is exact in the long run.
+type pacer struct {
+	rate uint64     // bits a second; 0: no limit
+	at   clock.Time // not before
+	frac uint64     // of a nanosecond, in units of 1/rate
+}
+
+// paceBurst is how much of its rate a queue pair may send at once, and how
+// much of what it has not used it keeps.
+const paceBurst = 50 * time.Microsecond
+
+// room returns how many bytes a run may have.
+func (p *pacer) room() int {
+	if p.rate == 0 {
+		return maxRunBytes
+	}
+	return int(min(p.rate/8*uint64(paceBurst)/uint64(time.Second), maxRunBytes))
+}
+
+// sent accounts for n bytes that leave now.
+func (p *pacer) sent(now clock.Time, n int) {
+	if p.rate == 0 {
+		return
+	}
+	if idle := now.Add(-paceBurst); p.at < idle {
+		p.at, p.frac = idle, 0
+	}
+	t := uint64(n)*8*uint64(time.Second) + p.frac
+	p.at = p.at.Add(time.Duration(t / p.rate))
+	p.frac = t % p.rate
+}
+
+// set changes the rate.
+func (p *pacer) set(now clock.Time, rate uint64) { *p = pacer{rate: rate, at: now} }

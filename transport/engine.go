@@ -46,6 +46,8 @@ type Engine interface {
 type Head struct {
 	WireLen int   // bytes from BTH to ICRC
 	AH      ib.AH // UD only: where it goes; 0 means the QP's own path
+	// DestQPN is for UD only: the QP that it goes to. A run is for one.
+	DestQPN ib.QPN
 }
 
 // Out is one packet as an engine emits it: header values, and references to
