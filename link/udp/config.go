@@ -1,0 +1,165 @@
+package udp
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+
+	"github.com/verbena-rdma/verbena/link"
+)
+
+// Port is RoCEv2's UDP port (IBA vol.1 annex A17.2).
+const Port = 4791
+
+// The first and the last source port that a queue pair may use: the range
+// that Linux and RNICs use.
+const (
+	firstSrcPort = 0xC000
+	lastSrcPort  = 0xFFFF
+)
+
+// defaultBuffer is what is asked for as socket buffer.
+const defaultBuffer = 4 << 20
+
+// Config says what Open opens. Only Addrs must be set.
+type Config struct {
+	// Addrs are the local addresses, each concrete. An IPv6 link-local address
+	// needs its zone, or Interface.
+	Addrs []netip.Addr
+	// Port is where packets arrive and go to; 0 is 4791. Anything else is for
+	// tests: no other implementation listens there.
+	Port uint16
+	// RecvBuffer and SendBuffer are what is asked of SO_RCVBUF and SO_SNDBUF, in
+	// bytes before the kernel doubles them; 0 is 4 MiB, of which the kernel
+	// grants what its administrator allows.
+	RecvBuffer int
+	SendBuffer int
+	// Interface is the index of the interface of link-local addresses without
+	// zone.
+	Interface int
+	// NoOffload asks for one packet a call, for comparison.
+	NoOffload bool
+	// Portable asks for the implementation on net.UDPConn.
+	Portable bool
+}
+
+// Open opens a link on every address of cfg, or none.
+//
+// Errors match with errors.Is the errno of the system: EADDRINUSE, then they
+// say who has the port where that can be seen, and EADDRNOTAVAIL, then they
+// list the addresses that there are.
+func Open(cfg Config) (link.Link, error) {
+	if cfg.Port == 0 {
+		cfg.Port = Port
+	}
+	if cfg.RecvBuffer <= 0 {
+		cfg.RecvBuffer = defaultBuffer
+	}
+	if cfg.SendBuffer <= 0 {
+		cfg.SendBuffer = defaultBuffer
+	}
+	addrs := make([]netip.Addr, len(cfg.Addrs))
+	for i, a := range cfg.Addrs {
+		a = a.Unmap()
+		switch {
+		case !a.IsValid() || a.IsUnspecified() || a.IsMulticast():
+			return nil, fmt.Errorf("open UDP link: address %v: not the address of one interface", a)
+		case contains(addrs[:i], a):
+			return nil, fmt.Errorf("open UDP link: address %v: named twice", a)
+		case a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "" && cfg.Interface == 0:
+			return nil, fmt.Errorf("open UDP link: address %v: link-local, but neither zone nor interface given", a)
+		}
+		addrs[i] = a
+	}
+	if len(addrs) == 0 {
+		return nil, errors.New("open UDP link: no address given")
+	}
+	cfg.Addrs = addrs
+	if cfg.Portable {
+		return openPortable(cfg)
+	}
+	return openSystem(cfg)
+}
+
+func contains(addrs []netip.Addr, a netip.Addr) bool {
+	for _, b := range addrs {
+		if b.WithZone("") == a.WithZone("") {
+			return true
+		}
+	}
+	return false
+}
+
+// zoneOf returns the interface index that a link-local address belongs to, 0
+// for others.
+func (c *Config) zoneOf(a netip.Addr) (int, error) {
+	if !a.Is6() || !a.IsLinkLocalUnicast() {
+		return 0, nil
+	}
+	if a.Zone() == "" {
+		return c.Interface, nil
+	}
+	ifi, err := net.InterfaceByName(a.Zone())
+	if err != nil {
+		var index int
+		if _, e := fmt.Sscanf(a.Zone(), "%d", &index); e == nil {
+			return index, nil
+		}
+		return 0, fmt.Errorf("zone of %v: %w", a, err)
+	}
+	return ifi.Index, nil
+}
+
+// headers returns the bytes of IP and UDP headers around a frame.
+func headers(a netip.Addr) int {
+	if a.Is4() {
+		return 20 + 8
+	}
+	return 40 + 8
+}
+
+// maxFrame is the longest UDP payload over IPv4.
+const maxFrame = 65535 - 20 - 8
+
+// interfaceMTU returns the IP MTU of the interface that a belongs to, and
+// 1,500 if none admits to it.
+func interfaceMTU(a netip.Addr) int {
+	const guess = 1500
+	ifs, err := net.Interfaces()
+	if err != nil {
+		return guess
+	}
+	for _, ifi := range ifs {
+		as, err := ifi.Addrs()
+		if err != nil {
+			continue
+		}
+		for _, x := range as {
+			n, ok := x.(*net.IPNet)
+			if !ok {
+				continue
+			}
+			ip, _ := netip.AddrFromSlice(n.IP)
+			// Every address of the loopback's network is local, listed or not.
+			if ip.Unmap() == a.WithZone("") || ifi.Flags&net.FlagLoopback != 0 && n.Contains(a.AsSlice()) {
+				return ifi.MTU
+			}
+		}
+	}
+	return guess
+}
+
+// notAvailable explains that the host does not have the address a.
+func notAvailable(a netip.Addr, err error) error {
+	var have []string
+	if as, e := net.InterfaceAddrs(); e == nil {
+		for _, x := range as {
+			if n, ok := x.(*net.IPNet); ok {
+				have = append(have, n.IP.String())
+			}
+		}
+	}
+	return fmt.Errorf("open UDP link on %v: not an address of this host, which has %s: %w", a, strings.Join(have, ", "), err)
+}
