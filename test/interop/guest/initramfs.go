@@ -16,7 +16,7 @@ import (
 )
 
 // recipe is part of the cache key: raise it when buildInitramfs changes what it makes.
-const recipe = "3"
+const recipe = "4"
 
 // agentPackage is the program that becomes the guest's /init.
 const agentPackage = "github.com/verbena-rdma/verbena/test/interop/guest/agent"
@@ -25,7 +25,7 @@ const agentPackage = "github.com/verbena-rdma/verbena/test/interop/guest/agent"
 var guestPackages = []string{"perftest", "ibverbs-utils", "rdmacm-utils"}
 
 // guestPrograms are further programs of the host's.
-var guestPrograms = []string{"/usr/bin/rdma", "/bin/ip", "/sbin/tc", "/bin/ss"}
+var guestPrograms = []string{"/bin/dash", "/usr/bin/rdma", "/bin/ip", "/sbin/tc", "/bin/ss"}
 
 // keyPackages are the packages whose versions, with the kernel's, say what an initramfs is made of.
 var keyPackages = append([]string{"busybox-static", "iproute2", "ibverbs-providers", "libibverbs1", "librdmacm1", "libc6", "libgcc-s1"}, guestPackages...)
@@ -122,6 +122,8 @@ func buildInitramfs(ctx context.Context, f *os.File, k kernel, agent []byte, ext
 		c.dir(dir)
 	}
 	c.program("/init", agent)
+	// Not busybox' shell: that runs its own applets before it looks along PATH, and so would never find the real ip and tc.
+	c.symlink("/bin/sh", "/bin/dash")
 	c.file("/etc/passwd", []byte("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"))
 	c.file("/etc/group", []byte("root:x:0:\nnogroup:x:65534:\n"))
 	c.file("/etc/hosts", hosts())

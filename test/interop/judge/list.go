@@ -1,0 +1,43 @@
+package judge
+
+import (
+	"fmt"
+	"os/exec"
+	"slices"
+
+	"github.com/verbena-rdma/verbena/test/interop/guest"
+)
+
+// All returns every judge, in the order of the report.
+func All() []Judge {
+	return []Judge{
+		{"rxe", "Linux' rdma_rxe in a guest: wire formats, transports, connection manager", guest.Available},
+		{"perftest", "Debian's perftest programs", programs("ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat")},
+		{"rdma-core", "Debian's ibverbs-utils and rdmacm-utils", programs("ibv_rc_pingpong", "ibv_devinfo", "rping", "ucmatose")},
+		{"tshark", "Wireshark's dissectors: everything that we send", programs("tshark")},
+		{"tcpdump", "recordings from a kernel that is not ours", programs("tcpdump")},
+		{"iperf3", "what the same path carries without us", programs("iperf3")},
+	}
+}
+
+// Lookup returns the judge of that name.
+func Lookup(name string) (Judge, bool) {
+	all := All()
+	i := slices.IndexFunc(all, func(j Judge) bool { return j.Name == name })
+	if i < 0 {
+		return Judge{}, false
+	}
+	return all[i], true
+}
+
+// programs is a Find for judges that are programs on the host's PATH.
+func programs(names ...string) func() error {
+	return func() error {
+		for _, name := range names {
+			if _, err := exec.LookPath(name); err != nil {
+				return fmt.Errorf("%w (scripts/judges.sh installs it)", err)
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,78 @@
+package judge
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestReportCountsWhoWasHeard(t *testing.T) {
+	account := "ran\trxe\tTestA\t\n" +
+		"skipped\ttshark\tTestB\tno tshark on PATH\n" +
+		"skipped\trxe\tTestC\tthe test was skipped\n" +
+		"failed\tperftest\tTestD\tthe test failed\n" +
+		"failed\tiperf3\tTestE\tno iperf3 on PATH\n"
+	var b strings.Builder
+	if err := Report(strings.NewReader(account), &b); err != nil {
+		t.Fatal(err)
+	}
+	got := b.String()
+	for _, want := range []string{
+		"judge tshark did not run: no tshark on PATH\n",
+		"judge iperf3 did not run: no iperf3 on PATH\n",
+		"judge tcpdump did not run: no test of this run asked for it\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("report lacks %q:\n%s", want, got)
+		}
+	}
+	if want := fmt.Sprintf("judges run 2 of %d\n", len(All())); !strings.HasSuffix(got, want) {
+		t.Errorf("report does not end with %q:\n%s", want, got)
+	}
+}
+
+func TestReportRefusesWhatItCannotRead(t *testing.T) {
+	for _, account := range []string{"ran rxe\n", "ran\tnobody\tTestA\t\n"} {
+		if err := Report(strings.NewReader(account), &strings.Builder{}); err == nil {
+			t.Errorf("account %q was accepted", account)
+		}
+	}
+}
+
+func TestRecordAppendsOneLine(t *testing.T) {
+	path := t.TempDir() + "/log"
+	t.Setenv("VERBENA_JUDGE_LOG", path)
+	record(entry{Ran, "rxe", "TestA", ""})
+	record(entry{Skipped, "tshark", "TestB", "two\nlines"})
+	got := readFile(t, path)
+	if want := "ran\trxe\tTestA\t\nskipped\ttshark\tTestB\ttwo lines\n"; got != want {
+		t.Errorf("account is %q, want %q", got, want)
+	}
+}
+
+func TestNeedSkipsByName(t *testing.T) {
+	t.Setenv("VERBENA_JUDGES", "none")
+	path := t.TempDir() + "/log"
+	t.Setenv("VERBENA_JUDGE_LOG", path)
+	skipped := false
+	t.Run("needs", func(t *testing.T) {
+		t.Cleanup(func() { skipped = t.Skipped() })
+		Need(t, "tshark")
+	})
+	if !skipped {
+		t.Error("the test was not skipped")
+	}
+	if got := readFile(t, path); !strings.HasPrefix(got, "skipped\ttshark\tTestNeedSkipsByName/needs\t") {
+		t.Errorf("account is %q", got)
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
