@@ -38,6 +38,9 @@ type Driver struct {
 	c     clock.Clock
 	procs int // GOMAXPROCS at the start
 
+	onLink   func(link.Event)
+	onBroken func(error)
+
 	mu     sync.Mutex  // whoever holds it owns everything down to the blank line
 	rx     []frame.Rx  // for one Recv
 	tx     []frame.Run // for one Reserve
@@ -54,13 +57,26 @@ type Driver struct {
 	done    chan struct{} // closed when the engine goroutine is gone
 }
 
-// New starts the engine goroutine for an adapter and a link, both of which the
-// driver owns from now on.
-func New(a *rnic.Adapter, l link.Link, c clock.Clock) *Driver { return start(a, l, c) }
+// Config is what a driver joins. The adapter and the link belong to the driver
+// from New on.
+type Config struct {
+	Adapter *rnic.Adapter
+	Link    link.Link
+	Clock   clock.Clock
+	// OnLink gets what the link finds out while it sends, within Takeover. OnBroken
+	// gets the first error of the link as a whole. Both may be nil; they are
+	// called with the lock held and must not call the driver.
+	OnLink   func(link.Event)
+	OnBroken func(error)
+}
 
-func start(a adapter, l link.Link, c clock.Clock) *Driver {
+// New starts the engine goroutine.
+func New(cfg Config) *Driver { return start(cfg.Adapter, cfg) }
+
+func start(a adapter, cfg Config) *Driver {
+	l := cfg.Link
 	d := &Driver{
-		a: a, l: l, c: c,
+		a: a, l: l, c: cfg.Clock, onLink: cfg.OnLink, onBroken: cfg.OnBroken,
 		procs:   runtime.GOMAXPROCS(0),
 		rx:      make([]frame.Rx, rxBatch),
 		tx:      make([]frame.Run, txRuns(l.Caps())),

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/link"
 )
 
@@ -28,6 +27,7 @@ func (d *Driver) engine() {
 			d.mu.Unlock()
 			return
 		}
+		d.report()
 		if d.polls != polls && parked == parks {
 			polls = d.polls
 			d.leave()
@@ -47,7 +47,7 @@ func (d *Driver) engine() {
 			d.leave()
 			return // the link was closed under us: there is nothing left to drive
 		}
-		if idle <= linger && d.procs > 0 {
+		if idle <= linger {
 			d.leave()
 			runtime.Gosched()
 			continue
@@ -80,5 +80,3 @@ func (d *Driver) rest(timer *time.Timer, parked uint64) {
 	}
 	d.passive.Store(false)
 }
-
-var _ = clock.Never

@@ -60,6 +60,22 @@ func (d *Driver) send(now clock.Time) bool {
 func (d *Driver) fail(err error) {
 	if d.broken == nil {
 		d.broken = err
+		if d.onBroken != nil {
+			d.onBroken(err)
+		}
+	}
+}
+
+// report passes on what the link has found out. Owner.
+func (d *Driver) report() {
+	for {
+		e, ok := d.l.Event()
+		if !ok {
+			return
+		}
+		if d.onLink != nil {
+			d.onLink(e)
+		}
 	}
 }
 

@@ -1,62 +1,272 @@
 package verbs
 
 import (
-	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
 	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
 
+	"github.com/verbena-rdma/verbena/clock"
+	"github.com/verbena-rdma/verbena/driver"
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/link"
+	"github.com/verbena-rdma/verbena/link/udp"
+	"github.com/verbena-rdma/verbena/rnic"
 )
 
 // DefaultPort is the UDP port of RoCEv2.
-const DefaultPort = 4791
+const DefaultPort = udp.Port
 
-// Config says which device to open. Exactly one of Addr and Netdev is set,
-// except that Link needs Addr.
+// Config says which device to open. Exactly one of Addr and Netdev is set.
 type Config struct {
 	// Addr is the address that the device sends from and receives at. An IPv6
-	// link-local address needs its zone.
+	// link-local address needs its zone. With Link it may be any address.
 	Addr netip.Addr
-	// Netdev opens the device on every usable address of this network interface.
+	// Netdev opens the device on every usable address of a network interface.
 	Netdev string
 	// Name of the device; by default vrb_ and the name of the interface.
 	Name string
-	// Link replaces the UDP socket, for tests and for links of your own. The
-	// device closes it.
+	// Link replaces the UDP sockets, for tests and for links of your own. Once
+	// Open has succeeded, the device closes it.
 	Link link.Link
 	// Wrap puts middleware around the link, such as link/fault or link/pcap.
 	Wrap func(link.Link) link.Link
 	// Limits of the adapter; zero fields take the defaults.
 	Limits Limits
-	// RecvBuffer is the wanted receive buffer of the socket in bytes; 0 takes
-	// the most that the system gives.
+	// RecvBuffer is the receive buffer to ask for in bytes; 0 asks for the
+	// link's default. The system may grant less.
 	RecvBuffer int
-	// Port is the UDP port; 0 means [DefaultPort]. All devices that talk to each
-	// other use the same one.
+	// Port is the UDP port; 0 means DefaultPort. Devices that talk to each other
+	// use the same one, and no other implementation uses another.
 	Port uint16
 }
 
-// Limits are the most objects of each kind, and the largest sizes.
-type Limits struct {
-	MaxQP, MaxCQ, MaxMR, MaxPD, MaxAH int
-	MaxQPWR                           int // work requests in a queue
-	MaxCQE                            int // entries of a completion queue
-	MaxSGE                            int // elements of a work request
-	MaxInline                         int // bytes
-	MaxRdAtomic                       int // READs and ATOMICs outstanding per QP
-}
+// Limits are the most objects of each kind, and the largest of each size.
+type Limits = rnic.Limits
+
+// Stats are the counters of a device, in a fixed order under stable names.
+type Stats = rnic.Stats
 
 // Device is one software RNIC. All methods may be called from any goroutine.
-type Device struct{}
+type Device struct {
+	name    string
+	netdev  string
+	addr    netip.Addr
+	gids    []GIDEntry
+	adapter *rnic.Adapter
+	link    link.Link
+	drv     *driver.Driver
+	clock   clock.Real
+	regions regions
+
+	eventMu    sync.Mutex
+	linkEvents []ib.Event
+	eventReady chan struct{} // capacity 1
+
+	gone   chan struct{} // closed with the device
+	closed atomic.Bool
+	mu     sync.Mutex
+	ended  bool // Close has gone through the children
+	kids   map[child]struct{}
+}
+
+// child is what was made of a device and ends with it.
+type child interface{ kill() }
+
+// Open makes a software RNIC: the sockets, and one goroutine that Close waits
+// for. It needs no privileges.
+//
+// The error matches ErrNoDevice if there is no such interface or nothing can be
+// sent from it, syscall.EADDRNOTAVAIL if the host does not have the address,
+// syscall.EADDRINUSE if another program has its UDP port (and says which, where
+// that can be seen), ErrInvalid if the configuration contradicts itself.
+func Open(cfg Config) (*Device, error) {
+	at, err := resolve(&cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open device: %w", err)
+	}
+	l, err := openLink(&cfg, at)
+	if err != nil {
+		return nil, fmt.Errorf("open device %s: %w", at.name, err)
+	}
+	d, err := newDevice(&cfg, at, l)
+	if err != nil {
+		if cfg.Link == nil {
+			err = errors.Join(err, l.Close())
+		}
+		return nil, fmt.Errorf("open device %s: %w", at.name, err)
+	}
+	return d, nil
+}
+
+// place is what a configuration names: an interface and addresses.
+type place struct {
+	name   string
+	netdev string
+	addrs  []ifAddr
+}
+
+func resolve(cfg *Config) (place, error) {
+	switch {
+	case cfg.Addr.IsValid() && cfg.Netdev != "":
+		return place{}, errorf(ErrInvalid, "both Addr (%v) and Netdev (%s) are set; one is enough", cfg.Addr, cfg.Netdev)
+	case !cfg.Addr.IsValid() && cfg.Netdev == "":
+		return place{}, errorf(ErrInvalid, "neither Addr nor Netdev is set")
+	case cfg.Addr.IsValid() && (cfg.Addr.IsUnspecified() || cfg.Addr.IsMulticast()):
+		return place{}, errorf(ErrInvalid, "Addr is %v, must be the address of one interface", cfg.Addr)
+	}
+	at := place{name: cfg.Name}
+	if cfg.Link != nil {
+		if !cfg.Addr.IsValid() {
+			return place{}, errorf(ErrInvalid, "a Link needs Addr, not Netdev")
+		}
+		if at.name == "" {
+			at.name = "vrb_link"
+		}
+		at.addrs = []ifAddr{{addr: cfg.Addr.Unmap()}}
+		return at, nil
+	}
+	ifs, err := netifs()
+	if err != nil {
+		return place{}, err
+	}
+	if cfg.Netdev != "" {
+		return resolveNetdev(at, ifs, strings.TrimPrefix(cfg.Netdev, deviceName("")))
+	}
+	n, a, ok := owner(ifs, cfg.Addr)
+	if !ok {
+		// The link says it better: it lists the addresses that there are.
+		at.addrs = []ifAddr{{addr: cfg.Addr.Unmap()}}
+		if at.name == "" {
+			at.name = cfg.Addr.String()
+		}
+		return at, nil
+	}
+	if a.unusable != "" {
+		return place{}, errorf(ErrNoDevice, "address %v of %s: %s", a.addr, n.name, a.unusable)
+	}
+	at.netdev, at.addrs = n.name, []ifAddr{a}
+	if at.name == "" {
+		at.name = deviceName(n.name)
+	}
+	return at, nil
+}
+
+func resolveNetdev(at place, ifs []netif, name string) (place, error) {
+	var names []string
+	for i := range ifs {
+		n := &ifs[i]
+		if n.name != name {
+			names = append(names, n.name)
+			continue
+		}
+		if info := listDevices(ifs[i : i+1])[0]; info.Why != "" {
+			return place{}, errorf(ErrNoDevice, "network interface %s: %s", name, info.Why)
+		}
+		at.netdev, at.addrs = n.name, n.addrs
+		if at.name == "" {
+			at.name = deviceName(n.name)
+		}
+		return at, nil
+	}
+	return place{}, errorf(ErrNoDevice, "network interface %q: there is none of that name; there are %s", name, strings.Join(names, ", "))
+}
+
+func openLink(cfg *Config, at place) (link.Link, error) {
+	l := cfg.Link
+	if l == nil {
+		uc := udp.Config{Port: cfg.Port, RecvBuffer: cfg.RecvBuffer}
+		for _, a := range at.addrs {
+			if a.unusable == "" {
+				uc.Addrs = append(uc.Addrs, a.addr)
+			}
+		}
+		var err error
+		if l, err = udp.Open(uc); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.Wrap != nil {
+		l = cfg.Wrap(l)
+	}
+	return l, nil
+}
+
+func newDevice(cfg *Config, at place, l link.Link) (*Device, error) {
+	caps := l.Caps()
+	d := &Device{
+		name: at.name, netdev: at.netdev, addr: cfg.Addr,
+		gids: gidTable(at.addrs, caps.Encap),
+		link: l, clock: clock.NewReal(),
+		eventReady: make(chan struct{}, 1),
+		gone:       make(chan struct{}),
+		kids:       make(map[child]struct{}),
+	}
+	a, err := rnic.New(rnic.Config{
+		Name: at.name, GUID: guid(at.addrs[0]), GIDs: adapterGIDs(d.gids), Limits: cfg.Limits, Rand: random32,
+		Wire: rnic.WireCaps{
+			Encap: caps.Encap, MTU: caps.MTU, Segments: caps.Segments, RunBytes: caps.RunBytes,
+			RxBytes: caps.RxBytes, Idents: caps.Idents,
+		},
+		Path: func(src, dst netip.Addr, wanted uint16) (uint16, int, error) {
+			p, err := l.Path(src, dst, wanted)
+			return p.SrcPort, p.MTU, err
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.OnEvent(d.signalEvent)
+	d.adapter = a
+	d.drv = driver.New(driver.Config{Adapter: a, Link: l, Clock: d.clock, OnLink: d.onLink, OnBroken: d.onBroken})
+	return d, nil
+}
+
+// random32 returns an unguessable number.
+func random32() uint32 {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint32(b[:])
+}
+
+// guid returns the node GUID: of the interface's MAC address where it has one,
+// else of the address, in the locally administered range.
+func guid(a ifAddr) uint64 {
+	if len(a.mac) == 6 {
+		id := eui64(a.mac)
+		return binary.BigEndian.Uint64(id[:])
+	}
+	h := fnv.New64a()
+	b := a.addr.As16()
+	_, _ = h.Write(b[:])
+	return 0x02<<56 | h.Sum64()&(1<<56-1)
+}
+
+// Name returns the name of the device.
+func (d *Device) Name() string { return d.name }
 
 // Attr describes a device.
 type Attr struct {
 	Name       string
-	Netdev     string
+	Netdev     string     // empty with a Link of one's own
 	Addr       netip.Addr // as opened; invalid when opened by interface
 	GUID       uint64
 	Limits     Limits
-	MaxMessage uint32 // bytes
+	MaxMessage uint32 // bytes, RC and UC
+	Ports      int    // 1
+}
+
+// Attr returns the attributes of the device.
+func (d *Device) Attr() Attr {
+	return Attr{
+		Name: d.name, Netdev: d.netdev, Addr: d.addr, GUID: d.adapter.GUID(),
+		Limits: d.adapter.Limits(), MaxMessage: ib.MaxMessage, Ports: 1,
+	}
 }
 
 // PortState is the state of a port, with libibverbs' numbers.
@@ -68,82 +278,141 @@ const (
 	PortActive PortState = 4
 )
 
-// PortAttr describes the device's port 1.
+func (s PortState) String() string {
+	switch s {
+	case PortDown:
+		return "PORT_DOWN"
+	case PortActive:
+		return "PORT_ACTIVE"
+	}
+	return fmt.Sprintf("port state %d", uint8(s))
+}
+
+// PortAttr describes port 1, the only one.
 type PortAttr struct {
 	State     PortState
 	MaxMTU    ib.MTU
-	ActiveMTU ib.MTU
+	ActiveMTU ib.MTU // the largest path MTU that the interface carries
 	LinkLayer string // "Ethernet"
 	GIDs      int    // rows of the GID table
-	PKeys     int
-	LinkMTU   int // MTU of the network interface in bytes
-	SpeedMbps int // of the network interface; 0 if it does not tell
+	PKeys     int    // rows of the partition table: 1
+	LinkMTU   int    // of the network interface, bytes; 0 if unknown
+	SpeedMbps int    // of the network interface; 0 if it does not tell
 }
 
-// GIDEntry is a row of the GID table.
-type GIDEntry struct {
-	Index    int
-	GID      ib.GID
-	Type     ib.GIDType
-	Addr     netip.Addr // with its zone when link-local
-	Netdev   string
-	IfIndex  int
-	Unusable string // empty when usable, else why not
+// Port returns the attributes of port 1 as they are now.
+func (d *Device) Port() PortAttr {
+	p := PortAttr{
+		State: PortActive, MaxMTU: ib.MTU4096, ActiveMTU: d.adapter.MTU(), LinkLayer: "Ethernet",
+		GIDs: len(d.gids), PKeys: 1,
+	}
+	if d.netdev != "" {
+		p.SpeedMbps = speedMbps(d.netdev)
+		p.State = PortDown
+		if ifs, err := netifs(); err == nil {
+			for i := range ifs {
+				if ifs[i].name == d.netdev {
+					p.LinkMTU = ifs[i].mtu
+					if ifs[i].up {
+						p.State = PortActive
+					}
+				}
+			}
+		}
+	}
+	if d.closed.Load() {
+		p.State = PortDown
+	}
+	return p
 }
 
-// Stats counts what the device did.
-type Stats struct{}
+// GIDs returns the GID table, unusable rows included; the index is the
+// position.
+func (d *Device) GIDs() []GIDEntry { return append([]GIDEntry(nil), d.gids...) }
 
-// Open makes a software RNIC. It starts the driver's goroutine, which Close
-// waits for.
-func Open(cfg Config) (*Device, error) { return nil, errorf(ErrNoDevice, "not yet") }
-
-// Name returns the name of the device.
-func (d *Device) Name() string { return "" }
-
-// Attr returns the attributes of the device.
-func (d *Device) Attr() Attr { return Attr{} }
-
-// Port returns the attributes of port 1.
-func (d *Device) Port() PortAttr { return PortAttr{} }
-
-// GIDs returns the GID table, unusable rows included.
-func (d *Device) GIDs() []GIDEntry { return nil }
-
-// SelectGID returns the row of the GID table from which peer is reached best.
-func (d *Device) SelectGID(peer netip.Addr) (int, error) { return 0, nil }
-
-// Stats returns a snapshot of the counters.
-func (d *Device) Stats() Stats { return Stats{} }
-
-// Progress drives the device for one bounded slice.
-func (d *Device) Progress() bool { return false }
-
-// NextEvent waits for the next asynchronous event.
-func (d *Device) NextEvent(ctx context.Context) (ib.Event, error) { return ib.Event{}, nil }
-
-// AllocPD makes a protection domain.
-func (d *Device) AllocPD() *PD { return nil }
-
-// CreateCQ makes a completion queue.
-func (d *Device) CreateCQ(cfg CQConfig) (*CQ, error) { return nil, nil }
-
-// CreateCompChannel makes a completion channel.
-func (d *Device) CreateCompChannel() *CompChannel { return nil }
-
-// Close closes everything that was made of the device, and the device.
-func (d *Device) Close() error { return nil }
-
-// DeviceInfo is a device that Open could make.
-type DeviceInfo struct {
-	Name   string // vrb_<netdev>
-	Netdev string
-	Addrs  []netip.Addr
-	MTU    int    // of the interface, bytes
-	Up     bool   // administratively and with carrier
-	Why    string // why it cannot be opened; empty if it can
+// Stats returns a snapshot of the adapter's counters; nil after Close.
+func (d *Device) Stats() Stats {
+	var s Stats
+	_ = d.drv.Do(func(clock.Time) { s = d.adapter.Stats() })
+	return s
 }
 
-// ListDevices returns a device for each network interface, those that can be
-// opened first.
-func ListDevices() ([]DeviceInfo, error) { return nil, nil }
+// LinkCounters returns what the link lost or had to do otherwise.
+func (d *Device) LinkCounters() link.Counters { return d.link.Counters() }
+
+// Progress drives the device for one bounded slice, unless somebody else does,
+// and reports whether anything moved. It is for programs that poll memory
+// instead of a completion queue. It never blocks and does not allocate.
+func (d *Device) Progress() bool { return d.drv.Poll() }
+
+// Close closes all that was made of the device and then the device: waits
+// return, later calls match ErrClosed, no memory is touched any more. It waits
+// for the device's goroutine. A second Close does nothing.
+func (d *Device) Close() error {
+	if d.closed.Swap(true) {
+		<-d.gone
+		return nil
+	}
+	err := d.drv.Close()
+	d.mu.Lock()
+	d.ended = true
+	kids := d.kids
+	d.kids = nil
+	d.mu.Unlock()
+	for k := range kids {
+		k.kill()
+	}
+	close(d.gone)
+	if err != nil {
+		return fmt.Errorf("close device %s: %w", d.name, err)
+	}
+	return nil
+}
+
+// do runs a control call under the driver's lock.
+func (d *Device) do(what string, f func(now clock.Time) error) error {
+	var err error
+	if d.drv.Do(func(now clock.Time) { err = f(now) }) != nil {
+		return errorf(ErrClosed, "%s: device %s is closed", what, d.name)
+	}
+	return err
+}
+
+// adopt notes that k ends with the device. If the device has ended already, so
+// has k, and adopt returns false.
+func (d *Device) adopt(k child) bool {
+	d.mu.Lock()
+	ended := d.ended
+	if !ended {
+		d.kids[k] = struct{}{}
+	}
+	d.mu.Unlock()
+	if ended {
+		k.kill()
+	}
+	return !ended
+}
+
+func (d *Device) disown(k child) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.kids, k)
+}
+
+// release closes k by f. did reports that this call has closed it: k was open,
+// f succeeded and dead is now set. After the device it does nothing.
+func (d *Device) release(k child, dead *atomic.Bool, f func(now clock.Time) error) (did bool, err error) {
+	_ = d.drv.Do(func(now clock.Time) {
+		if dead.Load() {
+			return
+		}
+		if err = f(now); err == nil {
+			did = true
+			dead.Store(true)
+		}
+	})
+	if did {
+		d.disown(k)
+	}
+	return did, err
+}

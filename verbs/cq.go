@@ -1,0 +1,224 @@
+package verbs
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/verbena-rdma/verbena/clock"
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/rnic"
+)
+
+// DefaultCQDepth is the depth of a completion queue whose configuration says 0.
+const DefaultCQDepth = 128
+
+// CQConfig describes a completion queue.
+type CQConfig struct {
+	Depth   int          // entries; 0 means DefaultCQDepth
+	Channel *CompChannel // gets an event when the armed queue gets a completion; may be nil
+}
+
+// CQ is a completion queue. Any number of goroutines may poll it and wait for
+// it; each completion goes to one of them.
+type CQ struct {
+	dev  *Device
+	cq   *rnic.CQ
+	ch   *CompChannel
+	mu   sync.Mutex // the consumer's side of cq
+	dead atomic.Bool
+	gone chan struct{} // closed with the queue
+
+	wmu     sync.Mutex
+	waiting int           // goroutines that are parked in Wait, or about to
+	notify  chan struct{} // capacity 1: look again
+}
+
+// CreateCQ makes a completion queue. The error matches ErrInvalid for a depth
+// out of range, ErrLimit when there are too many.
+func (d *Device) CreateCQ(cfg CQConfig) (*CQ, error) {
+	depth := cfg.Depth
+	if depth == 0 {
+		depth = DefaultCQDepth
+	}
+	if cfg.Channel != nil && cfg.Channel.dev != d {
+		return nil, errorf(ErrInvalid, "create CQ: the completion channel belongs to device %s, not to %s", cfg.Channel.dev.name, d.name)
+	}
+	c := &CQ{dev: d, ch: cfg.Channel, gone: make(chan struct{}), notify: make(chan struct{}, 1)}
+	err := d.do("create CQ", func(clock.Time) error {
+		cq, err := d.adapter.CreateCQ(depth)
+		if err != nil {
+			return err
+		}
+		c.cq = cq
+		cq.OnWatch(c.nudge)
+		if c.ch != nil {
+			cq.OnEvent(func() { c.ch.add(c) })
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.adopt(c)
+	return c, nil
+}
+
+// Number returns the number by which asynchronous events name the queue.
+func (c *CQ) Number() uint32 { return c.cq.Number() }
+
+// Depth returns the number of completions that the queue can hold.
+func (c *CQ) Depth() int { return c.cq.Depth() }
+
+// Overrun reports whether completions were lost because the queue was full. Its
+// queue pairs are in Error then.
+func (c *CQ) Overrun() bool { return c.cq.Overrun() }
+
+// Poll moves up to len(wcs) completions into wcs, oldest first, and returns how
+// many. If there is none, it drives the device for one bounded slice, unless
+// somebody else does, and looks again; so a program that calls Poll in a loop
+// needs nothing else. It never blocks and does not allocate. A closed queue has
+// no completions.
+func (c *CQ) Poll(wcs []ib.WC) int {
+	if n := c.take(wcs); n > 0 || c.dead.Load() {
+		return n
+	}
+	c.dev.drv.Poll()
+	return c.take(wcs)
+}
+
+// take moves what is there.
+func (c *CQ) take(wcs []ib.WC) int {
+	if c.cq.Len() == 0 {
+		return 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead.Load() {
+		return 0
+	}
+	return c.cq.Poll(wcs)
+}
+
+// Wait is Poll that waits until there is a completion. It spins for [SpinTime]
+// at most, then hands the device to its engine goroutine and parks.
+//
+// The error is the context's, matches ErrClosed when the queue or the device is
+// closed meanwhile, or ErrOverrun when nothing will come any more.
+func (c *CQ) Wait(ctx context.Context, wcs []ib.WC) (int, error) {
+	if len(wcs) == 0 {
+		return 0, errorf(ErrInvalid, "wait for CQ %d: no room for a completion: wcs has length 0", c.cq.Number())
+	}
+	for spin := c.dev.newSpin(); spin.more(); {
+		if n := c.Poll(wcs); n > 0 {
+			return n, nil
+		}
+	}
+	c.enter()
+	defer c.exit()
+	for {
+		// Watched, parked, looked at, in this order: what completes from here
+		// on finds the watch, and the engine is there to complete it.
+		c.dev.drv.Park()
+		if n := c.take(wcs); n > 0 {
+			return n, nil
+		}
+		if err := c.over(ctx); err != nil {
+			return 0, err
+		}
+		select {
+		case <-c.notify:
+		case <-ctx.Done():
+		case <-c.gone:
+		}
+	}
+}
+
+// over returns why there is nothing to wait for.
+func (c *CQ) over(ctx context.Context) error {
+	switch {
+	case c.dead.Load():
+		return errorf(ErrClosed, "wait for CQ %d: it is closed", c.cq.Number())
+	case c.cq.Overrun():
+		return errorf(ErrOverrun, "wait for CQ %d: its %d entries were full and completions were lost; make it deeper or poll more often",
+			c.cq.Number(), c.cq.Depth())
+	}
+	return ctx.Err()
+}
+
+func (c *CQ) enter() {
+	c.wmu.Lock()
+	defer c.wmu.Unlock()
+	if c.waiting++; c.waiting == 1 {
+		c.cq.Watch(true)
+	}
+}
+
+// exit leaves the waiters; the one who leaves passes on what it left in the
+// queue.
+func (c *CQ) exit() {
+	c.wmu.Lock()
+	defer c.wmu.Unlock()
+	if c.waiting--; c.waiting == 0 {
+		c.cq.Watch(false)
+	} else if c.cq.Len() > 0 || c.cq.Overrun() {
+		c.nudge()
+	}
+}
+
+// nudge wakes one waiter. It is called under the driver's lock too.
+func (c *CQ) nudge() {
+	select {
+	case c.notify <- struct{}{}:
+	default:
+	}
+}
+
+// Arm asks for one event on the queue's channel: at the next completion or,
+// with solicitedOnly, at the next that is solicited or in error. Completions
+// that are there already raise none: poll again after arming. Arm says that the
+// program is about to block, so the engine goroutine takes over.
+//
+// The error matches ErrInvalid if the queue has no channel, ErrClosed if the
+// queue is closed.
+func (c *CQ) Arm(solicitedOnly bool) error {
+	if c.ch == nil {
+		return errorf(ErrInvalid, "arm CQ %d: it was made without a completion channel", c.cq.Number())
+	}
+	c.mu.Lock()
+	dead := c.dead.Load()
+	if !dead {
+		c.cq.Arm(solicitedOnly)
+	}
+	c.mu.Unlock()
+	if dead {
+		return errorf(ErrClosed, "arm CQ %d: it is closed", c.cq.Number())
+	}
+	c.dev.drv.Park()
+	return nil
+}
+
+// Close frees the queue and the completions in it. It matches ErrBusy while a
+// queue pair completes there.
+func (c *CQ) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	did, err := c.dev.release(c, &c.dead, func(clock.Time) error { return c.dev.adapter.DestroyCQ(c.cq) })
+	if did {
+		c.end()
+	}
+	return err
+}
+
+func (c *CQ) kill() {
+	if !c.dead.Swap(true) {
+		c.end()
+	}
+}
+
+func (c *CQ) end() {
+	close(c.gone)
+	if c.ch != nil {
+		c.ch.remove(c)
+	}
+}

@@ -1,0 +1,205 @@
+package verbs
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/verbena-rdma/verbena/clock"
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/rnic"
+)
+
+// QPConfig describes a queue pair.
+type QPConfig struct {
+	Type   ib.QPType // RC, UC or UD
+	SendCQ *CQ
+	RecvCQ *CQ
+	Cap    ib.QPCap // zero fields take defaults; [QP.Cap] tells
+	SigAll bool     // every send work request is reported, signaled or not
+}
+
+// QP is a queue pair. Goroutines may post to both its queues at the same time;
+// what one goroutine posts keeps its order.
+type QP struct {
+	pd     *PD
+	qp     *rnic.QP
+	sendCQ *CQ
+	recvCQ *CQ
+	dead   atomic.Bool
+
+	sendMu sync.Mutex // the poster's side of the send queue
+	recvMu sync.Mutex // … of the receive queue
+	peerAH *AH        // made by Connect
+}
+
+// CreateQP makes a queue pair in state Reset. The error matches ErrInvalid for
+// sizes beyond the device's limits, ErrLimit when there are too many,
+// ErrUnsupported for another type than RC, UC or UD.
+func (p *PD) CreateQP(cfg QPConfig) (*QP, error) {
+	if err := p.usable("create QP"); err != nil {
+		return nil, err
+	}
+	d := p.dev
+	for _, c := range []struct {
+		name string
+		cq   *CQ
+	}{{"send CQ", cfg.SendCQ}, {"receive CQ", cfg.RecvCQ}} {
+		switch {
+		case c.cq == nil:
+			return nil, errorf(ErrInvalid, "create QP: %s is missing", c.name)
+		case c.cq.dev != d:
+			return nil, errorf(ErrInvalid, "create QP: %s belongs to device %s, the PD to %s", c.name, c.cq.dev.name, d.name)
+		}
+	}
+	q := &QP{pd: p, sendCQ: cfg.SendCQ, recvCQ: cfg.RecvCQ}
+	err := d.do("create QP", func(now clock.Time) error {
+		qp, err := d.adapter.CreateQP(now, rnic.QPConfig{
+			Type: cfg.Type, PD: p.pd, SendCQ: cfg.SendCQ.cq, RecvCQ: cfg.RecvCQ.cq, Cap: cfg.Cap, SigAll: cfg.SigAll,
+		})
+		q.qp = qp
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.adopt(q)
+	return q, nil
+}
+
+// Num returns the queue pair number.
+func (q *QP) Num() ib.QPN { return q.qp.Number() }
+
+// Type returns the transport service.
+func (q *QP) Type() ib.QPType { return q.qp.Type() }
+
+// Cap returns the sizes of the queues, defaults filled in.
+func (q *QP) Cap() ib.QPCap { return q.qp.Cap() }
+
+// State returns the present state. An error of the protocol changes it too.
+func (q *QP) State() ib.QPState { return q.qp.State() }
+
+// Device returns the device.
+func (q *QP) Device() *Device { return q.pd.dev }
+
+// PD returns the protection domain.
+func (q *QP) PD() *PD { return q.pd }
+
+// Modify changes the attributes that attr.Mask names and, with
+// [ib.AttrState], the state (IBA vol.1 11.2.5.2). A refused call changes
+// nothing; its error names the attribute, its value, what it may be and what
+// would do. See [QP.ToInit], [QP.ToRTR] and [QP.ToRTS] for the usual way up.
+func (q *QP) Modify(attr ib.QPAttr) error {
+	if q.dead.Load() {
+		return errorf(ErrClosed, "modify QP %v: it is closed", q.Num())
+	}
+	d := q.pd.dev
+	return d.do("modify QP", func(now clock.Time) error { return d.adapter.ModifyQP(now, q.qp, &attr) })
+}
+
+// Query returns all attributes. Of a closed queue pair it returns none.
+func (q *QP) Query() ib.QPAttr {
+	var attr ib.QPAttr
+	d := q.pd.dev
+	_ = d.do("query QP", func(clock.Time) error {
+		if !q.dead.Load() {
+			attr = d.adapter.QueryQP(q.qp)
+		}
+		return nil
+	})
+	return attr
+}
+
+// PostSend posts one send work request. It is copied, with its list and its
+// inline data; the memory that the list names belongs to the device until the
+// request completes. What can leave has left when PostSend returns, unless
+// somebody else drives the device. It does not allocate.
+//
+// The error is a [*PostError] and matches ErrQueueFull, ErrState or ErrInvalid;
+// or it matches ErrClosed.
+func (q *QP) PostSend(wr ib.SendWR) error {
+	one := [1]ib.SendWR{wr}
+	_, err := q.PostSendBatch(one[:])
+	return err
+}
+
+// PostSendBatch posts send work requests in order and returns how many were
+// accepted: all, unless there is an error, which is about the first that was
+// not. One call for many small requests sends them many in a piece.
+func (q *QP) PostSendBatch(wrs []ib.SendWR) (int, error) {
+	q.sendMu.Lock()
+	if q.dead.Load() {
+		q.sendMu.Unlock()
+		return 0, errorf(ErrClosed, "post send to QP %v: it is closed", q.Num())
+	}
+	var n int
+	var err error
+	if readsInline(wrs) {
+		regs := &q.pd.dev.regions
+		regs.mu.RLock()
+		n, err = q.qp.Post(wrs, q.pd.inline)
+		regs.mu.RUnlock()
+	} else {
+		n, err = q.qp.Post(wrs, nil)
+	}
+	q.sendMu.Unlock()
+	if n > 0 {
+		q.pd.dev.drv.Kick()
+	}
+	return n, err
+}
+
+// readsInline reports whether posting reads registered memory.
+func readsInline(wrs []ib.SendWR) bool {
+	for i := range wrs {
+		if wrs[i].Flags&ib.Inline != 0 && len(wrs[i].SGL) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// PostRecv posts one receive. It is copied, with its list; the memory that the
+// list names belongs to the device until the receive completes. The errors are
+// those of PostSend.
+func (q *QP) PostRecv(wr ib.RecvWR) error {
+	one := [1]ib.RecvWR{wr}
+	_, err := q.PostRecvBatch(one[:])
+	return err
+}
+
+// PostRecvBatch posts receives in order and returns how many were accepted:
+// all, unless there is an error, which is about the first that was not.
+func (q *QP) PostRecvBatch(wrs []ib.RecvWR) (int, error) {
+	q.recvMu.Lock()
+	if q.dead.Load() {
+		q.recvMu.Unlock()
+		return 0, errorf(ErrClosed, "post receive to QP %v: it is closed", q.Num())
+	}
+	n, err := q.qp.PostRecv(wrs)
+	q.recvMu.Unlock()
+	if n > 0 {
+		q.pd.dev.drv.Kick()
+	}
+	return n, err
+}
+
+// Close destroys the queue pair. Requests that are posted and not completed
+// vanish without completions; move the queue pair to Error and poll first to
+// see them flushed. Completions that are queued stay in their queues.
+func (q *QP) Close() error {
+	d := q.pd.dev
+	q.sendMu.Lock()
+	defer q.sendMu.Unlock()
+	q.recvMu.Lock()
+	defer q.recvMu.Unlock()
+	did, err := d.release(q, &q.dead, func(now clock.Time) error {
+		d.adapter.Advance(now) // no doorbell of this queue pair is left
+		return d.adapter.DestroyQP(now, q.qp)
+	})
+	if did && q.peerAH != nil {
+		err = q.peerAH.Close()
+	}
+	return err
+}
+
+func (q *QP) kill() { q.dead.Store(true) }
