@@ -49,8 +49,9 @@ func (a *Adapter) Egress(now clock.Time, r *frame.Run) bool {
 // build fills r with packets of q for as long as they fit together.
 //
 // A run ends where a longer packet follows, since the kernel cuts all segments
-// equally long, or behind a shorter one: the FIRST of a WRITE, with its RETH,
-// stands alone, its MIDDLEs form the next run, and LAST ends that.
+// equally long, or behind a shorter one: the FIRST of a WRITE, longer by its
+// RETH, takes one MIDDLE with it, the others form the next run, which a shorter
+// LAST or the next FIRST ends.
 func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 	limit := min(a.runBytes, len(r.Buf))
 	if q.pacer.rate != 0 {
