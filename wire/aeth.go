@@ -30,7 +30,7 @@ func (h *AETH) Encode(b []byte) {
 	binary.BigEndian.PutUint32(b, uint32(h.Syndrome)<<24|uint32(h.MSN)&0xFFFFFF)
 }
 
-// AETHSyndrome is the verdict byte of an AETH (IBA vol.1 9.7.5.1.2, table 47):
+// AETHSyndrome is the verdict byte of an AETH (IBA vol.1 9.7.5):
 // bit 7 reserved, bits 6:5 the kind, bits 4:0 its argument. The zero syndrome
 // is an ACK without credits.
 type AETHSyndrome uint8
@@ -60,7 +60,7 @@ func (k AckKind) String() string {
 	return fmt.Sprintf("ack kind %d", uint8(k))
 }
 
-// NAKCode is the argument of a NAK (IBA vol.1 9.7.5.1.2, table 48).
+// NAKCode is the argument of a NAK (IBA vol.1 9.7.5.2).
 type NAKCode uint8
 
 // The codes.
@@ -130,7 +130,7 @@ func (s AETHSyndrome) String() string {
 }
 
 // CreditCode is the five-bit code of an end-to-end credit count (IBA vol.1
-// 9.7.7.2.4, table 49).
+// 9.7.7.2).
 type CreditCode uint8
 
 // CreditsUnlimited is the code of a responder that does no end-to-end flow

@@ -14,7 +14,7 @@ const (
 
 // AtomicETH is the header of a CmpSwap or FetchAdd request (IBA vol.1 9.3.4).
 // Its answer is a bare 64-bit number, the value before the operation
-// (AtomicAckETH, 9.5.3).
+// (AtomicAckETH).
 type AtomicETH struct {
 	VA      uint64 // a multiple of 8 in a valid request
 	RKey    ib.RKey

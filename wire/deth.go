@@ -10,7 +10,7 @@ import (
 const DETHLen = 8
 
 // DETH is the datagram extended transport header of UD packets (IBA vol.1
-// 9.3.3). The byte before the source QPN is reserved: sent as 0, ignored when
+// 9.3.2). The byte before the source QPN is reserved: sent as 0, ignored when
 // received.
 type DETH struct {
 	QKey   ib.QKey

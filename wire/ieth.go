@@ -7,7 +7,7 @@ import (
 )
 
 // IETHLen is the length of the invalidate extended transport header (IBA
-// vol.1 9.3.7): the key that the receiver of the SEND shall invalidate.
+// vol.1 9.3): the key that the receiver of the SEND shall invalidate.
 const IETHLen = 4
 
 func getIETH(b []byte) ib.RKey    { return ib.RKey(binary.BigEndian.Uint32(b)) }

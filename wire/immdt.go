@@ -3,7 +3,7 @@ package wire
 import "encoding/binary"
 
 // ImmDtLen is the length of the immediate extended transport header (IBA
-// vol.1 9.3.6): 32 bits that travel from the send request to the peer's
+// vol.1 9.3): 32 bits that travel from the send request to the peer's
 // completion. Verbena holds them in host order throughout.
 const ImmDtLen = 4
 

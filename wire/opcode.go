@@ -7,7 +7,7 @@ import (
 )
 
 // Opcode is the first byte of the BTH: three bits of transport service and
-// five bits of operation (IBA vol.1 9.2.1, table 38).
+// five bits of operation (IBA vol.1 9.2.1).
 type Opcode uint8
 
 // The opcodes of the reliable connection, the unreliable connection and the
@@ -186,8 +186,8 @@ func (i *OpInfo) ConsumesReceive() bool {
 	return i.Kind == KindSend || i.Kind == KindWrite && i.HasImm()
 }
 
-// opRows is the one table of opcodes (IBA vol.1 table 38, and for the header
-// sets 9.2.1 with 9.3 to 9.3.6). Names are those that tshark prints, with the
+// opRows is the one table of opcodes (IBA vol.1 9.2.1, and for the header
+// sets 9.3 with 9.4). Names are those that tshark prints, with the
 // service shortened.
 var opRows = [...]OpInfo{
 	{Op: RCSendFirst, Name: "RC SEND First", Transport: ib.RC, Kind: KindSend, Pos: PosFirst, Payload: true},

@@ -9,7 +9,7 @@ import (
 // RETHLen is the length of an RDMA extended transport header.
 const RETHLen = 16
 
-// RETH is the RDMA extended transport header (IBA vol.1 9.3.1): where in the
+// RETH is the RDMA extended transport header (IBA vol.1 9.3.3): where in the
 // peer's memory a WRITE or READ begins, and how many bytes the whole message
 // has.
 type RETH struct {
