@@ -2,11 +2,12 @@ package transport
 
 // Window limits the bytes in flight towards one destination: a loss-driven
 // limit that keeps the receive buffer of a UDP socket from overflowing. Queue
-// pairs of one destination share one. It has one owner and no clock.
+// pairs of one destination share one. It has one owner and no clock. A nil
+// *Window limits nothing, and every method accepts it.
 //
-// The limit starts at [WindowStart] and grows by what is acknowledged while
-// nothing is lost, up to Max; a loss halves it, at most once per window of
-// data, never below [WindowMin]. A nil *Window limits nothing.
+// The limit starts at [WindowStart] and grows by an eighth of what is
+// acknowledged while nothing is lost; a loss halves it, at most once per window
+// of data, never below [WindowMin].
 type Window struct {
 	limit    int
 	inFlight int
@@ -21,10 +22,16 @@ const (
 )
 
 // NewWindow returns a window of at most max bytes (0: no upper bound).
-func NewWindow(max int) *Window { return &Window{limit: WindowStart, max: max} }
+func NewWindow(max int) *Window {
+	w := &Window{limit: WindowStart, max: max}
+	if max > 0 {
+		w.limit = min(w.limit, max)
+	}
+	return w
+}
 
-// Room returns how many bytes may be sent now. Something may always be sent
-// when nothing is in flight.
+// Room returns how many bytes may be sent now; it may be negative. Something
+// may always be sent when nothing is in flight.
 func (w *Window) Room() int {
 	if w == nil {
 		return 1 << 30
@@ -35,12 +42,26 @@ func (w *Window) Room() int {
 	return w.limit - w.inFlight
 }
 
+// Fits reports whether n bytes may be sent now. Anything may when nothing is in
+// flight.
+func (w *Window) Fits(n int) bool {
+	return w == nil || w.inFlight == 0 || w.limit-w.inFlight >= n
+}
+
 // Limit returns the present limit in bytes.
 func (w *Window) Limit() int {
 	if w == nil {
 		return 1 << 30
 	}
 	return w.limit
+}
+
+// InFlight returns the bytes that are in flight.
+func (w *Window) InFlight() int {
+	if w == nil {
+		return 0
+	}
+	return w.inFlight
 }
 
 // Sent adds n bytes to what is in flight.

@@ -1,0 +1,290 @@
+package rc
+
+import (
+	"time"
+
+	"github.com/verbena-rdma/verbena/clock"
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/mem"
+	"github.com/verbena-rdma/verbena/transport"
+	"github.com/verbena-rdma/verbena/wire"
+)
+
+// Engine is the machine of one reliably connected queue pair. Create one with
+// [New]. It implements [transport.Engine] and is not safe for concurrent use.
+type Engine struct {
+	cfg   transport.Config
+	state ib.QPState
+	// attr holds the attributes as they were last modified; PSNs as they are
+	// now are in req and rsp.
+	attr    ib.QPAttr
+	mtu     int  // payload bytes of a full packet
+	shift   uint // mtu = 1 << shift
+	timeout time.Duration
+
+	req  requester
+	rsp  responder
+	pick pick
+	turn uint8 // packets in a row while requests and READ responses both wait
+
+	// Storage that would otherwise be allocated on each use.
+	wc    ib.WC
+	word  [8]byte
+	frags []mem.Frag // payload of the picked packet
+}
+
+var _ transport.Engine = (*Engine)(nil)
+
+// pickKind says what the last Next chose.
+type pickKind uint8
+
+const (
+	pickNone pickKind = iota
+	pickRequest
+	pickResponse // READ response or ATOMIC result
+	pickAck
+	pickNAK
+)
+
+// pick is the packet that Next described and Emit fills in.
+type pick struct {
+	kind pickKind
+	seg  segment // pickRequest
+	n    int     // pickResponse: payload bytes
+}
+
+// burst is how many packets in a row one of requests and READ responses sends
+// while the other waits: long enough to fill runs, short enough to be fair.
+const burst = 8
+
+// New returns an engine in state Reset. cfg is kept; its Send, Recv, Sink and
+// Mem are required.
+func New(cfg transport.Config) *Engine {
+	if cfg.Counters == nil {
+		cfg.Counters = new(transport.Counters)
+	}
+	e := &Engine{cfg: cfg}
+	e.req.timer = clock.Never
+	return e
+}
+
+// SetWindow gives the engine the limit of its destination, or nil. What is in
+// flight moves with it.
+func (e *Engine) SetWindow(w *transport.Window) {
+	e.cfg.Window.Forget(e.req.flight)
+	w.Sent(e.req.flight)
+	e.cfg.Window = w
+	if e.req.next == e.req.una {
+		e.setReadChunk()
+	}
+}
+
+// State returns the present state.
+func (e *Engine) State() ib.QPState { return e.state }
+
+// Modify applies validated attributes. See [transport.Engine].
+func (e *Engine) Modify(now clock.Time, a *ib.QPAttr) {
+	if a.Mask&ib.AttrState != 0 && a.State == ib.Reset {
+		e.reset()
+		return
+	}
+	e.apply(a)
+	if a.Mask&ib.AttrState == 0 || a.State == e.state {
+		return
+	}
+	switch a.State {
+	case ib.RTR:
+		e.state = ib.RTR
+		e.rsp.start(e.attr.RQPSN)
+	case ib.RTS:
+		if e.state == ib.RTR {
+			e.startRequester()
+		}
+		e.state = ib.RTS
+	case ib.SQD:
+		e.state = ib.SQD
+		e.req.drained = false
+		e.checkDrained()
+	case ib.Error:
+		e.enterError(answersNone)
+	case ib.Init, ib.SQE:
+		e.state = a.State
+	case ib.Reset: // above
+	}
+}
+
+// apply copies the attributes that the mask names.
+func (e *Engine) apply(a *ib.QPAttr) {
+	t, m := &e.attr, a.Mask
+	if m&ib.AttrAccess != 0 {
+		t.Access = a.Access
+	}
+	if m&ib.AttrPKeyIndex != 0 {
+		t.PKeyIndex = a.PKeyIndex
+	}
+	if m&ib.AttrPort != 0 {
+		t.Port = a.Port
+	}
+	if m&ib.AttrAV != 0 {
+		t.AV = a.AV
+	}
+	if m&ib.AttrPathMTU != 0 {
+		t.PathMTU = a.PathMTU
+		e.mtu, e.shift = a.PathMTU.Bytes(), 7+uint(a.PathMTU)
+	}
+	if m&ib.AttrTimeout != 0 {
+		t.TimeoutExp = a.TimeoutExp
+		e.timeout = ib.AckTimeout(a.TimeoutExp)
+	}
+	if m&ib.AttrRetryCnt != 0 {
+		t.RetryCnt = a.RetryCnt
+		e.req.retryLeft = a.RetryCnt
+	}
+	if m&ib.AttrRNRRetry != 0 {
+		t.RNRRetry = a.RNRRetry
+		e.req.rnrLeft = a.RNRRetry
+	}
+	if m&ib.AttrRQPSN != 0 {
+		t.RQPSN = a.RQPSN & ib.PSNMask
+	}
+	if m&ib.AttrSQPSN != 0 {
+		t.SQPSN = a.SQPSN & ib.PSNMask
+	}
+	if m&ib.AttrMaxRdAtomic != 0 && a.MaxRdAtomic != t.MaxRdAtomic {
+		t.MaxRdAtomic = a.MaxRdAtomic
+		e.req.reads.resize(int(a.MaxRdAtomic))
+	}
+	if m&ib.AttrMaxDestRdAtomic != 0 && a.MaxDestRdAtomic != t.MaxDestRdAtomic {
+		t.MaxDestRdAtomic = a.MaxDestRdAtomic
+		e.rsp.saved = replay{}
+	}
+	if m&ib.AttrMinRNRTimer != 0 {
+		t.MinRNRTimer = a.MinRNRTimer
+	}
+	if m&ib.AttrDestQPN != 0 {
+		t.DestQPN = a.DestQPN
+	}
+	if m&ib.AttrRateLimit != 0 {
+		t.RateLimitKbps = a.RateLimitKbps
+	}
+	if m&ib.AttrEnSQDAsyncNotify != 0 {
+		t.SQDAsyncNotify = a.SQDAsyncNotify
+	}
+}
+
+// Query fills a with the attributes that the engine owns. SQPSN is the next
+// new PSN to be sent, RQPSN the next expected one. a.Mask is left alone.
+func (e *Engine) Query(a *ib.QPAttr) {
+	mask := a.Mask
+	*a = e.attr
+	a.Mask = mask
+	a.State, a.CurState = e.state, e.state
+	if e.state >= ib.RTR {
+		a.RQPSN = e.rsp.epsn
+	}
+	if e.state >= ib.RTS {
+		a.SQPSN = e.req.next
+	}
+}
+
+// Post says that one of the rings has grown. In Error what was posted is
+// flushed; otherwise SendAt tells whether something may leave.
+func (e *Engine) Post(clock.Time) {
+	if e.state == ib.Error {
+		e.flush()
+	}
+}
+
+// Receive handles one packet. See [transport.Engine].
+func (e *Engine) Receive(now clock.Time, p *wire.Packet, in *transport.In) {
+	info := p.Op.Info()
+	if info != nil && info.Transport != ib.RC || info == nil && p.Op>>5 != 0 {
+		e.cfg.Sink.Drop(transport.DropOpcode)
+		return
+	}
+	if !p.PKey.Matches(ib.DefaultPKey) {
+		e.cfg.Sink.Drop(transport.DropPKey)
+		return
+	}
+	data, n := p.Payload, len(p.Payload)
+	if in != nil && in.PhantomLen > 0 {
+		data, n = nil, in.PhantomLen
+	}
+	if info != nil && info.Response {
+		if e.state != ib.RTS && e.state != ib.SQD {
+			e.cfg.Sink.Drop(transport.DropState)
+			return
+		}
+		e.receiveResponse(now, p, info, data, n)
+		return
+	}
+	switch e.state {
+	case ib.RTR:
+		if !e.rsp.established {
+			e.rsp.established = true
+			e.cfg.Sink.Event(ib.EventCommEst)
+		}
+	case ib.RTS, ib.SQD, ib.SQE:
+	case ib.Reset, ib.Init, ib.Error:
+		e.cfg.Sink.Drop(transport.DropState)
+		return
+	}
+	e.receiveRequest(p, info, data, n)
+}
+
+// Deadline returns the instant at which the acknowledgement timer fires, or
+// Never. The end of an RNR delay is in SendAt: nothing but sending waits for it.
+func (e *Engine) Deadline() clock.Time { return e.req.timer }
+
+// SendAt returns when Next may succeed: 0 now, the end of an RNR delay, or
+// Never. A queue pair that waits for nothing but room in the window answers 0,
+// and Next refuses.
+func (e *Engine) SendAt() clock.Time {
+	if e.rsp.answer() != pickNone {
+		return 0
+	}
+	if e.mayRequest() == nil {
+		return clock.Never
+	}
+	if e.req.rnrWait {
+		return e.req.rnrUntil
+	}
+	return 0
+}
+
+// Next describes the packet that Emit would emit now. ACKs and NAKs go first,
+// READ responses and requests take turns.
+func (e *Engine) Next(now clock.Time) (transport.Head, bool) {
+	answer := e.rsp.answer()
+	if answer == pickResponse && e.turn >= burst {
+		if h, ok := e.nextRequest(now); ok {
+			return h, true
+		}
+		answer = e.rsp.answer() // a request that failed locally may have ended it
+	}
+	if answer != pickNone {
+		return e.nextAnswer(answer)
+	}
+	return e.nextRequest(now)
+}
+
+// Emit fills out with the packet that the last Next described.
+func (e *Engine) Emit(now clock.Time, out *transport.Out) {
+	out.Solicited, out.AckReq, out.FECN, out.BECN = false, false, false, false
+	out.MigReq, out.TVer, out.PKey = e.cfg.MigReq, 0, ib.DefaultPKey
+	out.DestQPN = e.attr.DestQPN
+	out.Payload, out.Inline, out.Len, out.ECT = nil, nil, 0, true
+	switch k := e.pick.kind; k {
+	case pickRequest:
+		e.emitRequest(now, out)
+		e.turn = 0
+	case pickResponse:
+		e.emitResponse(out)
+		e.turn++
+	case pickAck, pickNAK:
+		e.emitAck(out, k)
+	case pickNone:
+	}
+	out.Pad = wire.PadFor(out.Len)
+	e.pick.kind = pickNone
+}

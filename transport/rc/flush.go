@@ -1,0 +1,102 @@
+package rc
+
+import (
+	"github.com/verbena-rdma/verbena/clock"
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/transport"
+)
+
+// keep says which answers still leave after the queue pair went to Error.
+type keep uint8
+
+const (
+	// answersNone: what was received completely is still acknowledged.
+	answersNone keep = iota
+	// answersDue: READ responses that precede the NAK, and the NAK.
+	answersDue
+)
+
+// fail completes the head WQE with an error and takes the queue pair to Error.
+func (e *Engine) fail(st ib.WCStatus, vendorErr uint32) {
+	w := e.cfg.Send.At(e.cfg.Send.Head())
+	e.cfg.Counters.SendErr++
+	e.sendError(w, st, vendorErr)
+	e.enterError(answersNone)
+}
+
+func (e *Engine) sendError(w *transport.SendWQE, st ib.WCStatus, vendorErr uint32) {
+	e.wc = ib.WC{ID: w.ID, Op: sendOpcode(w.Op), Status: st, QPN: e.cfg.QPN, VendorErr: vendorErr}
+	e.cfg.Sink.SendDone(&e.wc)
+	e.cfg.Send.Retire()
+}
+
+// receiveError completes the head receive with an error.
+func (e *Engine) receiveError(st ib.WCStatus, vendorErr uint32) {
+	w := e.cfg.Recv.Peek()
+	e.wc = ib.WC{ID: w.ID, Op: ib.WCRecv, Status: st, QPN: e.cfg.QPN, VendorErr: vendorErr}
+	e.cfg.Sink.RecvDone(&e.wc, true)
+	e.cfg.Recv.Pop()
+}
+
+// enterError takes the queue pair to Error and flushes both queues
+// (IBA vol.1 10.3.1.7).
+func (e *Engine) enterError(k keep) {
+	if e.state == ib.Error {
+		return
+	}
+	e.state = ib.Error
+	e.stop()
+	e.rsp.stop(k)
+	e.flush()
+}
+
+// stop ends everything that the requester has under way.
+func (e *Engine) stop() {
+	q := &e.req
+	e.cfg.Window.Forget(q.flight)
+	q.flight = 0
+	q.reads.clear()
+	q.timer = clock.Never
+	q.rnrWait = false
+	e.pick.kind = pickNone
+}
+
+// flush completes all that is posted with WR_FLUSH_ERR, in order.
+func (e *Engine) flush() {
+	for s := e.cfg.Send; s.Head() != s.Tail(); {
+		e.sendError(s.At(s.Head()), ib.WRFlushErr, 0)
+	}
+	e.req.cur = e.cfg.Send.Head()
+	for e.cfg.Recv.Peek() != nil {
+		e.receiveError(ib.WRFlushErr, 0)
+	}
+}
+
+// reset empties both queues without completions and forgets everything but
+// what New was given.
+func (e *Engine) reset() {
+	e.stop()
+	for s := e.cfg.Send; s.Head() != s.Tail(); {
+		s.Retire()
+	}
+	for e.cfg.Recv.Peek() != nil {
+		e.cfg.Recv.Pop()
+	}
+	*e = Engine{cfg: e.cfg, frags: e.frags[:0]}
+	e.req.timer = clock.Never
+}
+
+// checkDrained raises SQ_DRAINED once when nothing is under way in SQD.
+func (e *Engine) checkDrained() {
+	q := &e.req
+	if e.state != ib.SQD || q.drained || q.una != q.next {
+		return
+	}
+	if s := e.cfg.Send; s.Head() != s.Tail() && s.At(s.Head()).Started {
+		return
+	}
+	q.drained = true
+	if e.attr.SQDAsyncNotify {
+		e.cfg.Sink.Event(ib.EventSQDrained)
+	}
+}

@@ -1,0 +1,85 @@
+package rc
+
+import (
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/mem"
+	"github.com/verbena-rdma/verbena/transport"
+	"github.com/verbena-rdma/verbena/wire"
+)
+
+// startRead accepts a READ request: it takes the PSNs of its response, which
+// becomes due.
+func (e *Engine) startRead(a *arrival) {
+	r := &e.rsp
+	h := &a.p.RETH
+	first := r.epsn
+	r.epsn = first.Add(e.packets(h.Len))
+	r.msn = (r.msn + 1) & msnMask
+	r.saved.add(int(e.attr.MaxDestRdAtomic), saved{
+		kind: wire.KindReadRequest, first: first, last: r.epsn.Add(-1),
+		start: first, cur: first, stop: r.epsn.Add(-1),
+		va: h.VA, rkey: h.RKey, len: h.Len, msn: r.msn,
+	})
+}
+
+// rereadable reports whether a duplicate READ request asks for the response s
+// again or a part of it (IBA vol.1 9.7.5.1.4), and returns its last PSN.
+func (e *Engine) rereadable(s *saved, p *wire.Packet) (stop ib.PSN, ok bool) {
+	h := &p.RETH
+	skip := uint64(p.PSN.Sub(s.first)) << e.shift
+	if skip > uint64(s.len) || h.RKey != s.rkey || h.VA != s.va+skip {
+		return 0, false
+	}
+	rest := s.len - uint32(skip)
+	if h.Len > rest || h.Len < rest && h.Len&uint32(e.mtu-1) != 0 || h.Len == 0 && rest != 0 {
+		return 0, false
+	}
+	return p.PSN.Add(e.packets(h.Len) - 1), true
+}
+
+// nextResponse describes the READ response packet or ATOMIC result that is due.
+// If the memory of a READ is gone, the response ends with a NAK instead.
+func (e *Engine) nextResponse() (transport.Head, bool) {
+	r := &e.rsp
+	s := r.saved.front()
+	if s.kind == wire.KindAtomic {
+		e.pick = pick{kind: pickResponse}
+		return transport.Head{WireLen: wireLen(wire.RCAtomicAck, 0)}, true
+	}
+	off := uint64(s.cur.Sub(s.first)) << e.shift
+	n := int(min(uint64(e.mtu), uint64(s.len)-off))
+	reg, f := e.cfg.Mem.Remote(e.cfg.PD, s.rkey, s.va+off, uint64(n), ib.RemoteRead)
+	if f != mem.FaultNone {
+		r.saved.clearDue()
+		e.refuse(wire.NAKRemoteAccess, transport.DropAccess)
+		r.nakDue, r.nakPSN, r.nakSyndrome = true, s.cur, wire.NAKSyndrome(wire.NAKRemoteAccess)
+		return e.nextAnswer(pickNAK)
+	}
+	e.frags = e.frags[:0]
+	if n > 0 {
+		e.frags = append(e.frags, reg.At(s.va+off, n))
+	}
+	e.pick = pick{kind: pickResponse, n: n}
+	return transport.Head{WireLen: wireLen(s.op(), n)}, true
+}
+
+// emitResponse fills out with the picked response packet.
+func (e *Engine) emitResponse(out *transport.Out) {
+	r := &e.rsp
+	s := r.saved.front()
+	out.SetOp(s.op())
+	out.PSN = s.cur
+	out.AETH = wire.AETH{Syndrome: wire.ACKSyndrome(e.credits()), MSN: s.msn}
+	out.AtomicAck = s.result
+	if out.Len = e.pick.n; out.Len > 0 {
+		out.Frags = append(out.Frags, e.frags...)
+	}
+	if s.cur != s.stop {
+		s.cur = s.cur.Add(1)
+		return
+	}
+	if s.cur.Add(1) == r.epsn {
+		r.ackDue = false // the response acknowledges all before it
+	}
+	r.saved.frontDone()
+}

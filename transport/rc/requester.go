@@ -1,0 +1,294 @@
+package rc
+
+import (
+	"github.com/verbena-rdma/verbena/clock"
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/transport"
+	"github.com/verbena-rdma/verbena/wire"
+)
+
+// requester is the state of the sending side. doc.go explains una, psn, next.
+type requester struct {
+	una  ib.PSN
+	psn  ib.PSN
+	next ib.PSN
+	cur  uint32 // position in the send queue of the WQE that psn belongs to
+	// flight is what [una, psn) counts in the window.
+	flight int
+
+	// End-to-end credits (IBA vol.1 9.7.7.2): request messages are numbered by
+	// ssn; those that take a receive wait while their number is above lsn.
+	ssn     uint32 // messages sent so far
+	msn     uint32 // of the last acknowledgement with credits
+	lsn     uint32
+	limited bool // credits have been received, and not "unlimited"
+	probe   bool // the message at cur was started beyond the limit
+
+	// Since the last packet that asked for an acknowledgement.
+	quietPackets int
+	quietBytes   int
+
+	reads     readRing
+	readChunk int // PSNs of one READ request at most
+
+	retryLeft uint8
+	rnrLeft   uint8
+	implied   bool // went back for an implied NAK, no progress since
+	rnrWait   bool
+	rnrUntil  clock.Time
+	timer     clock.Time
+	drained   bool // SQ_DRAINED was raised
+}
+
+// Limits of what the requester has under way.
+const (
+	// maxUnacked keeps PSNs comparable: with one READ chunk on top it stays
+	// below 2^23.
+	maxUnacked = 1 << 22
+	// maxQuiet is how many packets go without asking for an acknowledgement.
+	maxQuiet = 32
+	// readBytes is what one READ request asks for at most under a window.
+	readBytes = 32 << 10
+)
+
+// readReq is a READ or ATOMIC request whose response is not complete.
+type readReq struct {
+	first, last ib.PSN
+	resent      bool
+}
+
+// readRing holds those under way, oldest first; its size is MaxRdAtomic.
+type readRing struct {
+	buf  []readReq // allocated when first used
+	size int
+	head int
+	n    int
+}
+
+func (r *readRing) resize(n int) { *r = readRing{size: n} }
+
+func (r *readRing) full() bool { return r.n >= r.size }
+
+func (r *readRing) push(q readReq) {
+	if r.buf == nil {
+		r.buf = make([]readReq, r.size)
+	}
+	r.buf[(r.head+r.n)%r.size] = q
+	r.n++
+}
+
+func (r *readRing) front() *readReq {
+	if r.n == 0 {
+		return nil
+	}
+	return &r.buf[r.head]
+}
+
+// popBefore forgets the requests that are answered up to una.
+func (r *readRing) popBefore(una ib.PSN) {
+	for r.n > 0 && r.buf[r.head].last.Before(una) {
+		r.head = (r.head + 1) % r.size
+		r.n--
+	}
+}
+
+func (r *readRing) clear() { r.head, r.n = 0, 0 }
+
+// startRequester begins at the send PSN of the attributes.
+func (e *Engine) startRequester() {
+	q := &e.req
+	psn := e.attr.SQPSN
+	reads := q.reads
+	reads.clear()
+	*q = requester{
+		una: psn, psn: psn, next: psn, cur: e.cfg.Send.Head(), reads: reads,
+		retryLeft: e.attr.RetryCnt, rnrLeft: e.attr.RNRRetry, timer: clock.Never,
+	}
+	e.setReadChunk()
+}
+
+// setReadChunk fixes how READs are cut into requests: not at all without a
+// window, as far as PSNs allow.
+func (e *Engine) setReadChunk() {
+	e.req.readChunk = maxUnacked
+	if e.cfg.Window != nil {
+		e.req.readChunk = max(1, readBytes>>e.shift)
+	}
+}
+
+// mayRequest returns the WQE whose packet may go next if the window and the RNR
+// delay allow, or nil.
+func (e *Engine) mayRequest() *transport.SendWQE {
+	if e.state != ib.RTS && e.state != ib.SQD {
+		return nil
+	}
+	q := &e.req
+	if q.cur == e.cfg.Send.Tail() {
+		return nil
+	}
+	w := e.cfg.Send.At(q.cur)
+	switch {
+	case w.Status != ib.Success: // failed; completes when it reaches the head
+		return nil
+	case !w.Started && e.state == ib.SQD:
+		return nil
+	case q.psn.Sub(q.una) >= maxUnacked:
+		return nil
+	case w.Flags&ib.Fence != 0 && q.reads.n > 0:
+		return nil
+	case expectsResponse(w.Op) && q.reads.full() && q.reads.size > 0:
+		return nil
+	case q.limited && consumesReceive(w.Op) && !e.hasCredit(w):
+		return nil
+	}
+	return w
+}
+
+// hasCredit reports whether the next packet of w, which takes a receive of the
+// peer, may go. One message beyond the limit may be tried when nothing else is
+// under way, its first packet alone (IBA vol.1 9.7.7.2.5).
+func (e *Engine) hasCredit(w *transport.SendWQE) bool {
+	q := &e.req
+	if w.Started {
+		return !q.probe || q.psn == w.FirstPSN
+	}
+	return q.credit() || q.una == q.next
+}
+
+// msnMask covers the 24 bits of message numbers.
+const msnMask = 0xFFFFFF
+
+// msnLess reports whether message number a comes before b on the circle.
+func msnLess(a, b uint32) bool { return int32((a-b)<<8) < 0 }
+
+// credit reports whether the next message is within the limit.
+func (q *requester) credit() bool { return !msnLess(q.lsn, q.ssn+1) }
+
+// nextRequest picks the next request packet.
+func (e *Engine) nextRequest(now clock.Time) (transport.Head, bool) {
+	w := e.mayRequest()
+	if w == nil {
+		return transport.Head{}, false
+	}
+	q := &e.req
+	if q.rnrWait {
+		if now < q.rnrUntil {
+			return transport.Head{}, false
+		}
+		q.rnrWait = false
+	}
+	s := e.segment(w, q.psn)
+	if st := e.validate(&s); st != ib.Success {
+		w.Status = st
+		if q.cur == e.cfg.Send.Head() {
+			e.fail(st, 0)
+		}
+		return transport.Head{}, false
+	}
+	if !e.cfg.Window.Fits(e.wants(&s)) {
+		return transport.Head{}, false
+	}
+	e.pick = pick{kind: pickRequest, seg: s}
+	n, op := int(s.len), requestOp(w.Op, s.pos)
+	if w.Op == ib.Read {
+		n = 0
+	}
+	return transport.Head{WireLen: wireLen(op, n)}, true
+}
+
+// wants returns the room that a segment waits for. A READ chunk asks for half
+// the window at most, lest packets of others keep it waiting for ever.
+func (e *Engine) wants(s *segment) int {
+	if s.psns > 1 {
+		return min(s.cost, e.cfg.Window.Limit()/2)
+	}
+	return s.cost
+}
+
+// validate checks what is local to a segment, and collects its payload. The
+// whole scatter/gather list is checked before the first packet of a message.
+func (e *Engine) validate(s *segment) ib.WCStatus {
+	w := s.w
+	if w.Op > ib.SendInv || w.Op == ib.LocalInv || w.Op == ib.BindMW {
+		return ib.LocQPOpErr
+	}
+	if w.Len > ib.MaxMessage {
+		return ib.LocLenErr
+	}
+	response := expectsResponse(w.Op)
+	if response && e.req.reads.size == 0 {
+		return ib.LocQPOpErr
+	}
+	if w.Flags&ib.Inline != 0 && !response {
+		if uint64(len(w.Inline)) < uint64(s.off)+uint64(s.len) {
+			return ib.LocLenErr
+		}
+		return ib.Success
+	}
+	if response || !w.Started && s.pos == wire.PosFirst {
+		// Local write access is looked at when the data comes.
+		if f := e.cfg.Mem.Check(e.cfg.PD, w.SGL, 0); f != 0 {
+			return ib.LocProtErr
+		}
+	}
+	if response {
+		return ib.Success
+	}
+	frags, f := e.cfg.Mem.Gather(e.cfg.PD, w.SGL, uint64(s.off), int(s.len), e.frags[:0])
+	e.frags = frags
+	if f != 0 {
+		return ib.LocProtErr
+	}
+	return ib.Success
+}
+
+// sent moves psn over a segment that leaves now.
+func (e *Engine) sent(now clock.Time, s *segment) {
+	q := &e.req
+	w := s.w
+	resent := q.psn.Before(q.next)
+	after := q.psn.Add(s.psns)
+	if resent {
+		e.cfg.Counters.Retransmitted++
+	} else if s.off == 0 || w.Op == ib.Read {
+		q.probe = q.limited && consumesReceive(w.Op) && !q.credit()
+		q.ssn = (q.ssn + 1) & msnMask
+	}
+	if expectsResponse(w.Op) {
+		q.reads.push(readReq{first: q.psn, last: after.Add(-1), resent: resent})
+	}
+	q.psn = after
+	if q.next.Before(after) {
+		q.next = after
+	}
+	if s.ends() {
+		q.cur++
+	}
+	q.flight += s.cost
+	e.cfg.Window.Sent(s.cost)
+	if q.timer == clock.Never && e.timeout != 0 {
+		q.timer = now.Add(e.timeout)
+	}
+}
+
+// wantsAck decides whether the packet just sent asks for an acknowledgement: on
+// the last of a message, often enough for the window and the peer's patience,
+// and before the requester has to stop.
+func (e *Engine) wantsAck(s *segment) bool {
+	q := &e.req
+	q.quietPackets++
+	q.quietBytes += s.cost
+	win := e.cfg.Window
+	if !s.ends() && !q.probe && q.quietPackets < maxQuiet &&
+		q.quietBytes < win.Limit()/4 && win.Room() >= e.mtu+overhead &&
+		q.psn.Sub(q.una) < maxUnacked {
+		return false
+	}
+	q.quietPackets, q.quietBytes = 0, 0
+	return true
+}
+
+// wireLen returns the bytes from BTH to ICRC of a packet with n payload bytes.
+func wireLen(op wire.Opcode, n int) int {
+	return op.Info().Len + (n+3)&^3 + wire.ICRCLen
+}
