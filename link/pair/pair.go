@@ -3,7 +3,6 @@ package pair
 import (
 	"net/netip"
 	"sync"
-	"time"
 
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/frame"
@@ -40,8 +39,7 @@ type Link struct {
 	woken  bool
 	closed bool
 
-	notify chan struct{} // capacity 1: something changed for a Wait
-	timer  *time.Timer   // of the one goroutine in Wait
+	gate ring.Gate // opens when something changed for a Wait
 }
 
 // wire is what both ends share.
@@ -67,9 +65,9 @@ func New(cfg Config) (a, b *Link) {
 	if cfg.Depth <= 0 {
 		cfg.Depth = 256
 	}
-	w := &wire{caps: c, singles: cfg.Singles}
-	a = &Link{w: w, in: ring.NewQueue(cfg.Depth), notify: make(chan struct{}, 1)}
-	b = &Link{w: w, in: ring.NewQueue(cfg.Depth), notify: make(chan struct{}, 1)}
+	w := &wire{caps: c, singles: cfg.Singles, pool: ring.NewPool(ring.BufLen)}
+	a = &Link{w: w, in: ring.NewQueue(cfg.Depth), gate: ring.NewGate()}
+	b = &Link{w: w, in: ring.NewQueue(cfg.Depth), gate: ring.NewGate()}
 	a.peer, b.peer = b, a
 	return a, b
 }
@@ -161,7 +159,7 @@ func (l *Link) Commit(_ clock.Time, tx []frame.Run) error {
 		l.tx--
 	}
 	if sent {
-		l.peer.signal()
+		l.peer.gate.Open()
 	}
 	if l.closed {
 		return link.ErrClosed
@@ -204,23 +202,10 @@ func (l *Link) Wait(now, until clock.Time) error {
 	if closed {
 		return link.ErrClosed
 	}
-	if ready || until <= now {
+	if ready {
 		return nil
 	}
-	var due <-chan time.Time
-	if until != clock.Never {
-		if l.timer == nil {
-			l.timer = time.NewTimer(until.Sub(now))
-		} else {
-			l.timer.Reset(until.Sub(now))
-		}
-		defer l.timer.Stop()
-		due = l.timer.C
-	}
-	select {
-	case <-due:
-	case <-l.notify:
-	}
+	l.gate.Wait(now, until)
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	l.woken = false
@@ -230,20 +215,12 @@ func (l *Link) Wait(now, until clock.Time) error {
 	return nil
 }
 
-// signal tells the goroutine in Wait, or the next one, that something changed.
-func (l *Link) signal() {
-	select {
-	case l.notify <- struct{}{}:
-	default:
-	}
-}
-
 // Wake implements link.Link.
 func (l *Link) Wake() {
 	l.w.mu.Lock()
 	l.woken = true
 	l.w.mu.Unlock()
-	l.signal()
+	l.gate.Open()
 }
 
 // Close implements link.Link. The other end stays open; what it sends is lost.
@@ -257,7 +234,7 @@ func (l *Link) Close() error {
 	for l.in.Len() > 0 {
 		l.w.pool.Put(l.in.Pop().Data)
 	}
-	l.signal()
+	l.gate.Open()
 	return nil
 }
 

@@ -20,6 +20,17 @@ const (
 	lastSrcPort  = 0xFFFF
 )
 
+const (
+	// maxReserved bounds the runs that may be reserved at a time.
+	maxReserved = 64
+	// maxEvents bounds the events that wait to be asked for.
+	maxEvents = 64
+	// maxOut is how many source ports one address can have.
+	maxOut = 16
+	// portTries is how many ports from the wanted one on are tried.
+	portTries = 32
+)
+
 // defaultBuffer is what is asked for as socket buffer.
 const defaultBuffer = 4 << 20
 

@@ -17,14 +17,8 @@ import (
 	"github.com/verbena-rdma/verbena/link/internal/ring"
 )
 
-const (
-	// maxReserved bounds the runs that may be reserved at a time.
-	maxReserved = 64
-	// localDepth bounds the runs on their way from this link to itself.
-	localDepth = 128
-	// maxEvents bounds the events that wait to be asked for.
-	maxEvents = 64
-)
+// localDepth bounds the runs on their way from this link to itself.
+const localDepth = 128
 
 // system is the Linux implementation. mu makes Close safe at any time; else
 // there is one caller, and Wait takes no lock.
@@ -69,7 +63,7 @@ type sock struct {
 }
 
 func openSystem(cfg Config) (_ link.Link, err error) {
-	l := &system{port: cfg.Port, local: ring.NewQueue(localDepth), odd: map[netip.Addr]*oddPeer{}}
+	l := &system{port: cfg.Port, pool: ring.NewPool(ring.BufLen), local: ring.NewQueue(localDepth), odd: map[netip.Addr]*oddPeer{}}
 	l.tx.init()
 	if err := l.poll.open(); err != nil {
 		return nil, fmt.Errorf("open UDP link: %w", err)

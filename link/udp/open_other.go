@@ -2,6 +2,16 @@
 
 package udp
 
-import "github.com/verbena-rdma/verbena/link"
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/verbena-rdma/verbena/link"
+)
 
 func openSystem(cfg Config) (link.Link, error) { return openPortable(cfg) }
+
+// inUse explains that somebody has the port; who, this system does not tell.
+func inUse(a netip.Addr, port uint16, err error) error {
+	return fmt.Errorf("open UDP link on %v: port %d is taken by another program; close it or use another address: %w", a, port, err)
+}

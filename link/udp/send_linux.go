@@ -16,10 +16,6 @@ import (
 )
 
 const (
-	// maxOut is how many source ports one address can have.
-	maxOut = 16
-	// portTries is how many ports from the wanted one on are tried.
-	portTries = 32
 	// patience is how long a run waits for room in the system's send queue.
 	patience = 5 * time.Millisecond
 	// maxOdd bounds the table of destinations with a difficulty.

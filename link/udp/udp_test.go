@@ -3,6 +3,7 @@ package udp_test
 import (
 	"bytes"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 
 	"github.com/verbena-rdma/verbena/clock"
@@ -27,8 +28,9 @@ func open(t testing.TB, cfg udp.Config) link.Link {
 }
 
 func TestRunArrivesWhole(t *testing.T) {
-	a := open(t, udp.Config{Addrs: []netip.Addr{lo1}, Port: 14791})
-	b := open(t, udp.Config{Addrs: []netip.Addr{lo2}, Port: 14791})
+	port := testPort(t)
+	a := open(t, udp.Config{Addrs: []netip.Addr{lo1}, Port: port})
+	b := open(t, udp.Config{Addrs: []netip.Addr{lo2}, Port: port})
 	p, err := a.Path(lo1, lo2, 0xC123)
 	if err != nil {
 		t.Fatal(err)
@@ -62,3 +64,8 @@ func TestRunArrivesWhole(t *testing.T) {
 	}
 	b.Release(rx[:n])
 }
+
+var nextPort atomic.Uint32
+
+// testPort returns a port that no other test of this process uses.
+func testPort(testing.TB) uint16 { return uint16(20000 + nextPort.Add(1)) }
