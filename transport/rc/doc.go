@@ -10,17 +10,17 @@
 // packet, or touch memory but through package mem. It knows no frame, address
 // or socket: the adapter (package rnic) does.
 //
-//	   SendQueue                                              RecvQueue
-//	       │ Post                                                 │
-//	  ┌────▼─────── requester ───────┐       ┌──────── responder ─▼────────┐
-//	  │ requester.go  what may go    │       │ responder.go  PSN, opcode,   │
-//	  │ segment.go    WQE → packets  │       │   rights, resources, length, │
-//	  │ ack.go        what came back │       │   memory, execute, complete  │
-//	  │ retry.go      timers, go back│       │ read.go atomic.go replay.go  │
-//	  └────┬────────────────▲────────┘       └────▲────────────────┬───────┘
-//	       │ requests       │ ACK, NAK, responses │ requests       │ answers
-//	       ▼                │                     │                ▼
-//	     Next/Emit ─────────┴────── Receive ──────┴────────── Next/Emit
+//	 SendQueue                                              RecvQueue
+//	     │ Post                                                 │
+//	┌────▼─────── requester ───────┐       ┌──────── responder ─▼────────┐
+//	│ requester.go  what may go    │       │ responder.go  PSN, opcode,   │
+//	│ segment.go    WQE → packets  │       │   rights, resources, length, │
+//	│ ack.go        what came back │       │   memory, execute, complete  │
+//	│ retry.go      timers, go back│       │ read.go atomic.go replay.go  │
+//	└────┬────────────────▲────────┘       └────▲────────────────┬───────┘
+//	     │ requests       │ ACK, NAK, responses │ requests       │ answers
+//	     ▼                │                     │                ▼
+//	   Next/Emit ─────────┴────── Receive ──────┴────────── Next/Emit
 //
 // # Requester
 //

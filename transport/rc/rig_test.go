@@ -2,7 +2,6 @@ package rc_test
 
 import (
 	"math/rand/v2"
-	"testing"
 
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/ib"
@@ -12,10 +11,17 @@ import (
 	"github.com/verbena-rdma/verbena/wire"
 )
 
+// tester is what tests of package testing and of rapid have in common.
+type tester interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // node is one end of a connection: an engine with its rings, memory and a sink
 // that remembers.
 type node struct {
-	t    testing.TB
+	t    tester
 	name string
 	eng  *rc.Engine
 	mem  *mem.Table
@@ -108,7 +114,7 @@ func (o *options) defaults() {
 	}
 }
 
-func newNode(t testing.TB, name string, qpn ib.QPN, base uint64, o options) *node {
+func newNode(t tester, name string, qpn ib.QPN, base uint64, o options) *node {
 	n := &node{t: t, name: name}
 	r := rand.New(rand.NewPCG(o.seed, uint64(qpn)))
 	n.mem = mem.NewTable(r.Uint32)
@@ -159,7 +165,7 @@ const (
 )
 
 // connect returns two nodes in RTS.
-func connect(t testing.TB, o options) (a, b *node) {
+func connect(t tester, o options) (a, b *node) {
 	o.defaults()
 	a, b = newNode(t, "A", qpnA, baseA, o), newNode(t, "B", qpnB, baseB, o)
 	a.ready(qpnB, o.psnA, o.psnB, o)
@@ -262,7 +268,7 @@ func (n *node) give(now clock.Time, p packet) {
 // exchange moves packets without loss until nobody has any, firing timers that
 // are due and, when nothing else moves, advancing to the next instant at which
 // something happens. It returns the time at the end.
-func exchange(t testing.TB, now clock.Time, a, b *node) clock.Time {
+func exchange(t tester, now clock.Time, a, b *node) clock.Time {
 	for range 1_000_000 {
 		moved := false
 		for _, d := range [2][2]*node{{a, b}, {b, a}} {
