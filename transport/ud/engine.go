@@ -1,0 +1,113 @@
+package ud
+
+import (
+	"github.com/verbena-rdma/verbena/clock"
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/transport"
+	"github.com/verbena-rdma/verbena/transport/internal/unacked"
+	"github.com/verbena-rdma/verbena/wire"
+)
+
+// Engine is the machine of one unreliable datagram queue pair. Create one with
+// [New]. It implements [transport.Engine] and is not safe for concurrent use.
+type Engine struct {
+	q    unacked.Queues
+	attr ib.QPAttr // as last modified; the next PSN is in req
+	// mtu is the most payload bytes of a packet: the port's MTU, which the
+	// adapter gives as AttrPathMTU.
+	mtu int
+
+	req requester
+}
+
+var _ transport.Engine = (*Engine)(nil)
+
+// New returns an engine in state Reset. cfg is kept; its Send, Recv, Sink and
+// Mem are required. Its Window is not used: nothing says what has arrived.
+func New(cfg transport.Config) *Engine {
+	return &Engine{q: unacked.New(cfg), mtu: ib.MTU4096.Bytes()}
+}
+
+// State returns the present state.
+func (e *Engine) State() ib.QPState { return e.q.State() }
+
+// Modify applies validated attributes. See [transport.Engine]. AttrPathMTU sets
+// the largest message; it is 4096 bytes until then.
+func (e *Engine) Modify(_ clock.Time, a *ib.QPAttr) {
+	e.q.Settle()
+	e.apply(a)
+	if a.Mask&ib.AttrState == 0 || a.State == e.q.State() && a.State != ib.Reset {
+		return
+	}
+	switch a.State {
+	case ib.Reset:
+		e.attr, e.mtu = ib.QPAttr{}, ib.MTU4096.Bytes()
+		e.req.reset(0)
+	case ib.RTS:
+		if e.q.State() == ib.RTR {
+			e.req.reset(e.attr.SQPSN)
+		}
+	case ib.Init, ib.RTR, ib.SQD, ib.SQE, ib.Error:
+	}
+	e.q.Enter(a.State, e.attr.SQDAsyncNotify)
+}
+
+// apply copies the attributes that the mask names.
+func (e *Engine) apply(a *ib.QPAttr) {
+	t, m := &e.attr, a.Mask
+	if m&ib.AttrPKeyIndex != 0 {
+		t.PKeyIndex = a.PKeyIndex
+	}
+	if m&ib.AttrPort != 0 {
+		t.Port = a.Port
+	}
+	if m&ib.AttrQKey != 0 {
+		t.QKey = a.QKey
+	}
+	if m&ib.AttrPathMTU != 0 && a.PathMTU.Bytes() != 0 {
+		t.PathMTU = a.PathMTU
+		e.mtu = a.PathMTU.Bytes()
+	}
+	if m&ib.AttrSQPSN != 0 {
+		t.SQPSN = a.SQPSN & ib.PSNMask
+	}
+	if m&ib.AttrRateLimit != 0 {
+		t.RateLimitKbps = a.RateLimitKbps
+	}
+	if m&ib.AttrEnSQDAsyncNotify != 0 {
+		t.SQDAsyncNotify = a.SQDAsyncNotify
+	}
+}
+
+// Query fills a with the attributes that the engine owns. SQPSN is the next PSN
+// to be sent. a.Mask is left alone.
+func (e *Engine) Query(a *ib.QPAttr) {
+	mask := a.Mask
+	*a = e.attr
+	a.Mask = mask
+	a.State, a.CurState = e.q.State(), e.q.State()
+	if a.State >= ib.RTS {
+		a.SQPSN = e.req.psn
+	}
+}
+
+// Post says that one of the rings has grown. Where nothing is served, what was
+// posted is flushed.
+func (e *Engine) Post(clock.Time) { e.q.Post() }
+
+// Advance completes the work request whose packet has left.
+func (e *Engine) Advance(clock.Time) { e.q.Settle() }
+
+// Deadline returns when Advance has something to do.
+func (e *Engine) Deadline() clock.Time { return e.q.Deadline() }
+
+// SendAt returns 0 if a packet may leave, else Never.
+func (e *Engine) SendAt() clock.Time { return e.q.SendAt() }
+
+// Receive handles one packet. See [transport.Engine].
+func (e *Engine) Receive(_ clock.Time, p *wire.Packet, in *transport.In) {
+	e.q.Settle()
+	if d := e.receive(p, in); d != transport.DropNone {
+		e.q.Cfg.Sink.Drop(d)
+	}
+}
