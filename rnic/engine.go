@@ -3,8 +3,16 @@ package rnic
 import (
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/transport"
+	"github.com/verbena-rdma/verbena/transport/rc"
 )
 
 // newEngine makes the protocol machine of a queue pair; nil if there is none
 // of that type.
-func newEngine(t ib.QPType, cfg transport.Config) transport.Engine { return nil }
+func newEngine(t ib.QPType, cfg transport.Config) transport.Engine {
+	switch t {
+	case ib.RC:
+		return rc.New(cfg)
+	case ib.UC, ib.UD:
+	}
+	return nil
+}
