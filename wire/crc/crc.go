@@ -1,6 +1,9 @@
 package crc
 
-import "hash/crc32"
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
 
 // Update returns crc continued over p, like [crc32.Update] with the IEEE
 // table; the first crc is 0. p is borrowed.
@@ -20,6 +23,13 @@ func Copy(dst, src []byte, crc uint32) uint32 {
 // Short is Update for a header of some tens of bytes. It is right for any
 // length, and p never escapes, so that it may be an array on the stack.
 func Short(crc uint32, p []byte) uint32 { return short(crc, p) }
+
+// Words returns crc continued over twelve bytes that are in registers, the
+// first byte in the lowest place of lo: a BTH that need not be written to
+// memory to be masked.
+func Words(crc uint32, lo uint64, hi uint32) uint32 {
+	return ^step4(step8(^crc, lo), hi)
+}
 
 // Combine returns the CRC of A followed by B, given the CRC of each and the
 // number of bytes of B.
@@ -43,13 +53,28 @@ var slicing = func() (t [8][256]uint32) {
 func sliced(crc uint32, p []byte) uint32 {
 	crc = ^crc
 	for len(p) >= 8 {
-		crc ^= uint32(p[0]) | uint32(p[1])<<8 | uint32(p[2])<<16 | uint32(p[3])<<24
-		crc = slicing[0][p[7]] ^ slicing[1][p[6]] ^ slicing[2][p[5]] ^ slicing[3][p[4]] ^
-			slicing[4][crc>>24] ^ slicing[5][crc>>16&0xFF] ^ slicing[6][crc>>8&0xFF] ^ slicing[7][crc&0xFF]
+		crc = step8(crc, binary.LittleEndian.Uint64(p))
 		p = p[8:]
+	}
+	if len(p) >= 4 {
+		crc = step4(crc, binary.LittleEndian.Uint32(p))
+		p = p[4:]
 	}
 	for _, b := range p {
 		crc = slicing[0][byte(crc)^b] ^ crc>>8
 	}
 	return ^crc
+}
+
+// step8 and step4 continue the register over bytes in a word, the first in the
+// lowest place.
+func step8(reg uint32, w uint64) uint32 {
+	lo, hi := reg^uint32(w), uint32(w>>32)
+	return slicing[7][lo&0xFF] ^ slicing[6][lo>>8&0xFF] ^ slicing[5][lo>>16&0xFF] ^ slicing[4][lo>>24] ^
+		slicing[3][hi&0xFF] ^ slicing[2][hi>>8&0xFF] ^ slicing[1][hi>>16&0xFF] ^ slicing[0][hi>>24]
+}
+
+func step4(reg, w uint32) uint32 {
+	w ^= reg
+	return slicing[3][w&0xFF] ^ slicing[2][w>>8&0xFF] ^ slicing[1][w>>16&0xFF] ^ slicing[0][w>>24]
 }

@@ -2,6 +2,7 @@ package crc
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 	"maps"
@@ -143,6 +144,18 @@ func TestShiftGoesBack(t *testing.T) {
 	for _, n := range []int{1 << 20, 1 << 31, 1<<40 + 3} {
 		if got := Shift(Shift(0xDEADBEEF, n), -n); got != 0xDEADBEEF {
 			t.Fatalf("%d bytes there and back: %08x", n, got)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	r := seeded(t)
+	for range 1000 {
+		lo, hi, start := r.Uint64(), r.Uint32(), r.Uint32()
+		b := binary.LittleEndian.AppendUint64(nil, lo)
+		b = binary.LittleEndian.AppendUint32(b, hi)
+		if got, want := Words(start, lo, hi), crc32.Update(start, crc32.IEEETable, b); got != want {
+			t.Fatalf("%x: %08x, want %08x", b, got, want)
 		}
 	}
 }

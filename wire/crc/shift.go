@@ -26,17 +26,26 @@ func Shift(diff uint32, n int) uint32 {
 	return mul(diff, pow(&powers, uint64(n)))
 }
 
-// mul returns a·b modulo the generator. The product without carries first,
-// since its 32 steps do not wait for one another, then one reduction by table.
+// mul returns a·b modulo the generator: the product without carries in steps
+// of four bits, then one reduction by table.
 func mul(a, b uint32) uint32 {
-	var p uint64
-	x, y := uint64(a), uint64(b)
-	for i := 0; i < 32; i++ {
-		p ^= x << (i & 31) & -(y >> (i & 31) & 1)
-	}
-	p <<= 1 // now bit 63 is x^0
-	lo := uint32(p)
-	return uint32(p>>32) ^ slicing[3][lo&0xFF] ^ slicing[2][lo>>8&0xFF] ^ slicing[1][lo>>16&0xFF] ^ slicing[0][lo>>24]
+	x := uint64(a)
+	var t [16]uint64 // multiples of a
+	t[1], t[2], t[4], t[8] = x, x<<1, x<<2, x<<3
+	t[3] = t[2] ^ t[1]
+	t[5], t[6], t[7] = t[4]^t[1], t[4]^t[2], t[4]^t[3]
+	t[9], t[10], t[11], t[12] = t[8]^t[1], t[8]^t[2], t[8]^t[3], t[8]^t[4]
+	t[13], t[14], t[15] = t[8]^t[5], t[8]^t[6], t[8]^t[7]
+	p := t[b>>28]
+	p = p<<4 ^ t[b>>24&15]
+	p = p<<4 ^ t[b>>20&15]
+	p = p<<4 ^ t[b>>16&15]
+	p = p<<4 ^ t[b>>12&15]
+	p = p<<4 ^ t[b>>8&15]
+	p = p<<4 ^ t[b>>4&15]
+	p = p<<4 ^ t[b&15]
+	p <<= 1 // of 63 bits; now bit 63 is x^0
+	return uint32(p>>32) ^ step4(0, uint32(p))
 }
 
 // pow returns the n-th power of the byte step whose powers of two t holds.

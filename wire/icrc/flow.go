@@ -2,6 +2,7 @@ package icrc
 
 import (
 	"encoding/binary"
+	"hash/crc32"
 
 	"github.com/verbena-rdma/verbena/wire"
 	"github.com/verbena-rdma/verbena/wire/crc"
@@ -19,9 +20,6 @@ const (
 	pseudo6   = maskLen + ipv6Len + udpLen
 	pseudoGRH = maskLen + ipv6Len
 
-	// congestionByte is where the BTH carries FECN and BECN, which are masked.
-	congestionByte = 4
-
 	flagDF  = 0x4000
 	protUDP = 17
 	protBTH = 0x1B // GRH NxtHdr (IBA vol.1 8.3)
@@ -37,49 +35,47 @@ const (
 )
 
 // Flow is what the ICRC of all packets from one address and port to another
-// has in common. Make one with [V4], [V6] or [GRH]; it is a value without
-// pointers, read-only afterwards, and safe for concurrent use.
+// has in common: the CRC of their pseudo-header with lengths, Identification
+// and flags 0. A CRC is linear, so those are added packet by packet. Make one
+// with [V4], [V6] or [GRH]; it is a small value, read-only, and safe for
+// concurrent use. The zero Flow accepts nothing that a peer sends.
 type Flow struct {
-	kind   kind
-	len    uint8 // of the pseudo-header
-	pseudo [pseudo6]byte
+	base uint32
+	kind kind
 }
 
 // V4 returns the flow of RoCEv2 over IPv4. dport is 4791 on the wire.
 func V4(src, dst [4]byte, sport, dport uint16) Flow {
-	f := Flow{kind: kindV4, len: pseudo4}
-	p := f.pseudo[:pseudo4]
-	putMask(p)
-	ip := p[maskLen:]
+	var b [pseudo4]byte
+	putMask(b[:])
+	ip := b[maskLen:]
 	ip[0], ip[1] = 0x45, 0xFF // TOS
 	ip[8], ip[9] = 0xFF, protUDP
 	ip[10], ip[11] = 0xFF, 0xFF
 	copy(ip[12:], src[:])
 	copy(ip[16:], dst[:])
 	putUDP(ip[ipv4Len:], sport, dport)
-	return f
+	return Flow{kind: kindV4, base: crc.Short(0, b[:])}
 }
 
 // V6 returns the flow of RoCEv2 over IPv6. dport is 4791 on the wire.
 func V6(src, dst [16]byte, sport, dport uint16) Flow {
-	f := Flow{kind: kindV6, len: pseudo6}
-	p := f.pseudo[:pseudo6]
-	putMask(p)
-	putIPv6(p[maskLen:], protUDP, src, dst)
-	putUDP(p[maskLen+ipv6Len:], sport, dport)
-	return f
+	var b [pseudo6]byte
+	putMask(b[:])
+	putIPv6(b[maskLen:], protUDP, src, dst)
+	putUDP(b[maskLen+ipv6Len:], sport, dport)
+	return Flow{kind: kindV6, base: crc.Short(0, b[:])}
 }
 
 // GRH returns the flow of RoCEv1, whose packets follow a global route header.
 func GRH(src, dst [16]byte) Flow {
-	f := Flow{kind: kindGRH, len: pseudoGRH}
-	p := f.pseudo[:pseudoGRH]
-	putMask(p)
-	putIPv6(p[maskLen:], protBTH, src, dst)
-	return f
+	var b [pseudoGRH]byte
+	putMask(b[:])
+	putIPv6(b[maskLen:], protBTH, src, dst)
+	return Flow{kind: kindGRH, base: crc.Short(0, b[:])}
 }
 
-func putMask(p []byte) { binary.BigEndian.PutUint64(p, ^uint64(0)) }
+func putMask(b []byte) { binary.BigEndian.PutUint64(b, ^uint64(0)) }
 
 func putIPv6(ip []byte, next uint8, src, dst [16]byte) {
 	binary.BigEndian.PutUint32(ip, 0x6FFFFFFF) // class and label
@@ -106,37 +102,65 @@ func putUDP(udp []byte, sport, dport uint16) {
 // A packet begun with fewer than the 12 bytes of a BTH gets a CRC that no
 // receiver accepts.
 func (f *Flow) Header(ident uint16, df bool, udp int, ib []byte) uint32 {
-	var b [pseudo6 + wire.BTHLen]byte
-	n := f.fill(&b, ident, df, udp)
-	m := copy(b[n:n+wire.BTHLen], ib)
-	b[n+congestionByte] = 0xFF
-	c := crc.Short(0, b[:n+m])
-	if len(ib) > m {
-		c = crc.Short(c, ib[m:])
+	c := f.pseudo(ident, df, udp)
+	if len(ib) < wire.BTHLen {
+		return crc.Short(c, ib)
+	}
+	// Byte 4, with FECN and BECN, is masked.
+	lo := binary.LittleEndian.Uint64(ib) | 0xFF<<32
+	c = crc.Words(c, lo, binary.LittleEndian.Uint32(ib[8:]))
+	if len(ib) > wire.BTHLen {
+		c = crc.Short(c, ib[wire.BTHLen:])
 	}
 	return c
 }
 
-// fill writes the pseudo-header to b and returns its length.
-func (f *Flow) fill(b *[pseudo6 + wire.BTHLen]byte, ident uint16, df bool, udp int) int {
-	*(*[pseudo6]byte)(b[:]) = f.pseudo
-	ip := b[maskLen:]
+// pseudo returns the CRC of the whole pseudo-header.
+func (f *Flow) pseudo(ident uint16, df bool, udp int) uint32 {
+	c := f.base
 	switch f.kind {
 	case kindV4:
-		binary.BigEndian.PutUint16(ip[2:], uint16(udp+ipv4Len))
-		binary.BigEndian.PutUint16(ip[4:], ident)
+		c ^= v4Len.of(uint16(udp+ipv4Len)) ^ v4Ident.of(ident) ^ udpLenField.of(uint16(udp))
 		if df {
-			binary.BigEndian.PutUint16(ip[6:], flagDF)
+			c ^= v4DF
 		}
-		binary.BigEndian.PutUint16(ip[ipv4Len+4:], uint16(udp))
 	case kindV6:
-		binary.BigEndian.PutUint16(ip[4:], uint16(udp))
-		binary.BigEndian.PutUint16(ip[ipv6Len+4:], uint16(udp))
+		c ^= v6Len.of(uint16(udp)) ^ udpLenField.of(uint16(udp))
 	case kindGRH:
-		binary.BigEndian.PutUint16(ip[4:], uint16(udp-udpLen))
+		c ^= grhLen.of(uint16(udp - udpLen))
 	}
-	return int(f.len)
+	return c
 }
+
+// field is what a 16-bit field of the pseudo-header adds to the CRC, by the
+// value of its first and of its second byte.
+type field [2][256]uint32
+
+// The fields that differ from packet to packet, by their offset in the
+// pseudo-header.
+var (
+	v4Len       = fieldAt(maskLen+2, pseudo4)
+	v4Ident     = fieldAt(maskLen+4, pseudo4)
+	v4DF        = crc.Shift(crc32.IEEETable[flagDF>>8], pseudo4-1-(maskLen+6))
+	v6Len       = fieldAt(maskLen+4, pseudo6)
+	grhLen      = fieldAt(maskLen+4, pseudoGRH)
+	udpLenField = fieldAt(maskLen+ipv4Len+4, pseudo4) // at the same distance from the end in IPv6
+)
+
+func fieldAt(at, of int) (f field) {
+	for i := range f {
+		for v := 1; v < 256; v++ {
+			if low := v & -v; low != v {
+				f[i][v] = f[i][v^low] ^ f[i][low]
+			} else {
+				f[i][v] = crc.Shift(crc32.IEEETable[v], of-1-(at+i))
+			}
+		}
+	}
+	return f
+}
+
+func (f *field) of(v uint16) uint32 { return f[0][v>>8] ^ f[1][v&0xFF] }
 
 // Put stores an ICRC in the four bytes that end a packet.
 func Put(dst []byte, icrc uint32) { binary.LittleEndian.PutUint32(dst, icrc) }
