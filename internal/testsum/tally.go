@@ -122,9 +122,7 @@ func (t *tally) endPackage(e event, p *pkg) {
 	switch {
 	case e.Action == "fail":
 		t.failPackage(e, p)
-	case p.tests == 0:
-		fmt.Fprintf(t.out, "  -   %s: no tests\n", shortName(e.Package))
-	default:
+	case p.tests > 0:
 		fmt.Fprintf(t.out, "  ok  %s: %d tests, %.1f s\n", shortName(e.Package), p.tests, e.Elapsed)
 	}
 }

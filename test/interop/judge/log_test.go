@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -55,15 +56,17 @@ func TestNeedSkipsByName(t *testing.T) {
 	t.Setenv("VERBENA_JUDGES", "none")
 	path := t.TempDir() + "/log"
 	t.Setenv("VERBENA_JUDGE_LOG", path)
-	skipped := false
-	t.Run("needs", func(t *testing.T) {
-		t.Cleanup(func() { skipped = t.Skipped() })
-		Need(t, "tshark")
-	})
-	if !skipped {
-		t.Error("the test was not skipped")
+	probe := &skipProbe{TB: t}
+	ended := make(chan struct{})
+	go func() { // Need leaves by Goexit
+		defer close(ended)
+		Need(probe, "tshark")
+	}()
+	<-ended
+	if want := "judge tshark: left out by VERBENA_JUDGES=none"; probe.said != want {
+		t.Errorf("the test said %q when it skipped, want %q", probe.said, want)
 	}
-	if got := readFile(t, path); !strings.HasPrefix(got, "skipped\ttshark\tTestNeedSkipsByName/needs\t") {
+	if got := readFile(t, path); !strings.HasPrefix(got, "skipped\ttshark\tTestNeedSkipsByName\t") {
 		t.Errorf("account is %q", got)
 	}
 }
@@ -75,4 +78,15 @@ func readFile(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// skipProbe is a test that keeps what it said when it was skipped.
+type skipProbe struct {
+	testing.TB
+	said string
+}
+
+func (p *skipProbe) Skipf(format string, args ...any) {
+	p.said = fmt.Sprintf(format, args...)
+	runtime.Goexit()
 }

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# test.sh [all|unit|interop]: runs the tests and ends with the count of tests and of judges.
+#
+#   unit      every package but test/interop, with the race detector and in random order
+#   interop   test/interop, one package at a time and without the race detector: guests are slow enough
+#   all       go vet, then both
+#
+# VERBENA_JUDGES says what a judge that is not to be had means, see test/interop/judge.
+# A test that fails may leave files (consoles, recordings): they are under out/artifacts.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+what=${1:-all}
+go=${GO:-go}
+timeout=${VERBENA_TEST_TIMEOUT:-20m}
+artifacts=$PWD/out/artifacts
+
+case $what in
+  all | unit | interop) ;;
+  *) echo "usage: $0 [all|unit|interop]" >&2; exit 2 ;;
+esac
+
+# What runs here must not hang on to a file of the run before.
+rm -rf "$artifacts"
+mkdir -p "$artifacts"
+
+commands=()
+if [ "$what" != interop ]; then
+  mapfile -t packages < <("$go" list ./... | grep -v '/test/interop\(/\|$\)')
+  commands+=(-- "$go" test -json -race -shuffle=on -timeout "$timeout" "${packages[@]}")
+fi
+if [ "$what" != unit ]; then
+  scripts/judges.sh
+  # Packages do not compete for the processors: each may boot guests.
+  commands+=(-- "$go" test -json -p 1 -count=1 -timeout "$timeout" -artifacts -outputdir "$artifacts" ./test/interop/...)
+fi
+
+status=0
+if [ "$what" = all ]; then
+  "$go" vet ./... || { status=1; echo "go vet failed"; }
+fi
+
+# Built first: a package that does not compile must not take the summary with it, and "go run" adds lines of its own.
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+"$go" build -o "$tmp/" ./internal/testsum ./test/interop/judge/report
+export VERBENA_JUDGE_LOG=$tmp/judges.log
+
+"$tmp/testsum" "${commands[@]}" || status=1
+if [ "$what" != unit ]; then
+  "$tmp/report" || status=1
+fi
+exit $status
