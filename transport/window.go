@@ -99,6 +99,6 @@ func (w *Window) Lost() {
 	if w == nil || w.recover > 0 {
 		return
 	}
-	w.limit = max(WindowMin, w.limit/2)
+	w.limit = min(w.limit, max(WindowMin, w.limit/2)) // the upper bound may be below WindowMin
 	w.recover = w.limit
 }

@@ -1,0 +1,111 @@
+package transport
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A nil window limits nothing and takes every call.
+func TestNilWindow(t *testing.T) {
+	var w *Window
+	w.Sent(1 << 20)
+	w.Acked(1)
+	w.Forget(1)
+	w.Lost()
+	if w.Room() < 1<<29 || w.Limit() < 1<<29 || !w.Fits(1<<29) || w.InFlight() != 0 {
+		t.Errorf("room %d, limit %d, in flight %d", w.Room(), w.Limit(), w.InFlight())
+	}
+}
+
+// With nothing in flight something may be sent, whatever the limit; with
+// something in flight only what fits.
+func TestWindowRoom(t *testing.T) {
+	for _, max := range []int{0, 1, 4096, WindowMin, WindowStart, 1 << 20} {
+		w := NewWindow(max)
+		if w.Room() < 8<<10 || !w.Fits(1<<20) {
+			t.Errorf("max %d: an idle window has room for %d", max, w.Room())
+		}
+		limit := w.Limit()
+		w.Sent(limit - 1)
+		if limit > 1 && (w.Room() != 1 || !w.Fits(1) || w.Fits(2)) {
+			t.Errorf("max %d: %d of %d in flight: room %d", max, limit-1, limit, w.Room())
+		}
+		w.Sent(5000)
+		if w.Room() != 1-5000 && limit > 1 || w.Fits(0) && limit > 1 {
+			t.Errorf("max %d: overfull: room %d", max, w.Room())
+		}
+		w.Forget(limit - 1 + 5000)
+		if w.InFlight() != 0 || w.Limit() != limit {
+			t.Errorf("max %d: forgetting changed the limit to %d, in flight %d", max, w.Limit(), w.InFlight())
+		}
+	}
+}
+
+// Losses of one window of data count as one.
+func TestWindowLosesOncePerWindow(t *testing.T) {
+	w := NewWindow(0)
+	w.Sent(WindowStart)
+	for range 10 {
+		w.Lost()
+	}
+	if w.Limit() != WindowStart/2 {
+		t.Fatalf("after a burst of losses the limit is %d, want %d", w.Limit(), WindowStart/2)
+	}
+	w.Acked(WindowStart/2 - 1)
+	w.Lost()
+	if w.Limit() != WindowStart/2 {
+		t.Fatalf("a loss within the window counted: %d", w.Limit())
+	}
+	w.Acked(1)
+	w.Lost()
+	if w.Limit() != WindowStart/4 {
+		t.Fatalf("a loss in the next window did not count: %d", w.Limit())
+	}
+	for range 100 {
+		w.Lost()
+		w.Sent(1 << 20)
+		w.Acked(1 << 20)
+		w.Lost()
+	}
+	if w.Limit() < WindowMin {
+		t.Errorf("the limit fell to %d", w.Limit())
+	}
+}
+
+// Whatever happens: never less than nothing in flight, and the limit between
+// its bounds, growing only with what arrived and shrinking only with losses.
+func TestWindowProperties(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		bound := rapid.SampledFrom([]int{0, 4096, WindowMin, 100 << 10, 1 << 20}).Draw(rt, "max")
+		w := NewWindow(bound)
+		flight := 0
+		for range rapid.IntRange(1, 200).Draw(rt, "steps") {
+			before := w.Limit()
+			n := rapid.IntRange(0, 64<<10).Draw(rt, "n")
+			switch op := rapid.IntRange(0, 3).Draw(rt, "op"); op {
+			case 0:
+				w.Sent(n)
+				flight += n
+			case 1:
+				w.Acked(n)
+				flight = max(0, flight-n)
+			case 2:
+				w.Forget(n)
+				flight = max(0, flight-n)
+			case 3:
+				w.Lost()
+				if w.Limit() > before || w.Limit() < before/2 {
+					rt.Fatalf("a loss took the limit from %d to %d", before, w.Limit())
+				}
+				continue
+			}
+			if w.InFlight() != flight {
+				rt.Fatalf("%d in flight, want %d", w.InFlight(), flight)
+			}
+			if l := w.Limit(); l < before || l > before+n/8 || bound > 0 && l > bound || l < min(WindowMin, max(bound, 1)) && bound > 0 {
+				rt.Fatalf("the limit went from %d to %d", before, l)
+			}
+		}
+	})
+}
