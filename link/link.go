@@ -46,7 +46,9 @@ type Path struct {
 // Counters count what a link lost or had to do otherwise, in packets unless
 // said, since it was opened. What went well is the adapter's to count.
 type Counters struct {
-	RxDropped uint64 // receive buffer full: lost in this host before Recv saw them
+	// RxDropped: the receive buffer was full; lost in this host before Recv saw
+	// them. Linux counts the packets of a merged piece as one.
+	RxDropped uint64
 	RxForeign uint64 // not usable at all: truncated by the system
 	TxDropped uint64 // the system's send queue was full for too long
 	TxTooLong uint64 // longer than the route's MTU

@@ -172,6 +172,8 @@ func (l *Link) send(r *frame.Run) bool {
 	switch {
 	case !ring.Sane(r, l.w.caps.Segments):
 		l.cnt.TxRefused++
+	case l.w.caps.Encap == frame.UDPPayload && (!r.Src.IsValid() || r.Src.BitLen() != r.Dst.BitLen()):
+		l.cnt.TxRefused += uint64(r.Segs)
 	case r.Seg > l.w.caps.MTU:
 		l.cnt.TxTooLong += uint64(r.Segs)
 	case l.peer.closed:

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/verbena-rdma/verbena/frame"
+	"github.com/verbena-rdma/verbena/link"
+	"github.com/verbena-rdma/verbena/link/linktest"
 	"github.com/verbena-rdma/verbena/link/pair"
 )
 
@@ -55,5 +57,24 @@ func TestSinglesCutsMergedPieces(t *testing.T) {
 		if got[i] != byte(16*(i/10)+i%10) {
 			t.Fatalf("byte %d is %d", i, got[i])
 		}
+	}
+}
+
+func open(cfg pair.Config) func(testing.TB) (a, b linktest.End) {
+	return func(testing.TB) (a, b linktest.End) {
+		x, y := pair.New(cfg)
+		return linktest.End{Link: x, Addr: netip.MustParseAddr("10.0.0.1")},
+			linktest.End{Link: y, Addr: netip.MustParseAddr("10.0.0.2")}
+	}
+}
+
+func TestConformance(t *testing.T) {
+	for name, cfg := range map[string]pair.Config{
+		"default": {}, "singles": {Singles: true},
+		"small": {Depth: 64, Caps: link.Caps{MTU: 5000, Segments: 4, RunBytes: 20000, Idents: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			linktest.Run(t, linktest.Suite{Open: open(cfg), Marks: true, Lossless: true, AnyAddress: true})
+		})
 	}
 }

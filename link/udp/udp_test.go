@@ -3,12 +3,14 @@ package udp_test
 import (
 	"bytes"
 	"net/netip"
+	"runtime"
 	"sync/atomic"
 	"testing"
 
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/frame"
 	"github.com/verbena-rdma/verbena/link"
+	"github.com/verbena-rdma/verbena/link/linktest"
 	"github.com/verbena-rdma/verbena/link/udp"
 )
 
@@ -69,3 +71,42 @@ var nextPort atomic.Uint32
 
 // testPort returns a port that no other test of this process uses.
 func testPort(testing.TB) uint16 { return uint16(20000 + nextPort.Add(1)) }
+
+// conform runs the suite over two links, and over one link with two addresses.
+func conform(t *testing.T, cfg udp.Config, marks, allocs bool, x, y netip.Addr) {
+	suite := linktest.Suite{Marks: marks, Lossless: true, Allocs: allocs}
+	t.Run("two links", func(t *testing.T) {
+		suite.Open = func(tb testing.TB) (a, b linktest.End) {
+			cfg := cfg
+			cfg.Port = testPort(tb)
+			cfg.Addrs = []netip.Addr{x}
+			a = linktest.End{Link: open(tb, cfg), Addr: x}
+			cfg.Addrs = []netip.Addr{y}
+			return a, linktest.End{Link: open(tb, cfg), Addr: y}
+		}
+		linktest.Run(t, suite)
+	})
+	t.Run("one link", func(t *testing.T) {
+		suite.Open = func(tb testing.TB) (a, b linktest.End) {
+			cfg := cfg
+			cfg.Port = testPort(tb)
+			cfg.Addrs = []netip.Addr{x, y}
+			l := open(tb, cfg)
+			return linktest.End{Link: l, Addr: x}, linktest.End{Link: l, Addr: y}
+		}
+		suite.Marks = !cfg.Portable || marks
+		linktest.Run(t, suite)
+	})
+}
+
+func TestConformance(t *testing.T) {
+	conform(t, udp.Config{}, runtime.GOOS == "linux", runtime.GOOS != "linux", lo1, lo2)
+}
+
+func TestConformanceWithoutOffload(t *testing.T) {
+	conform(t, udp.Config{NoOffload: true}, runtime.GOOS == "linux", runtime.GOOS != "linux", lo1, lo2)
+}
+
+func TestConformancePortable(t *testing.T) {
+	conform(t, udp.Config{Portable: true}, false, false, lo1, lo2)
+}
