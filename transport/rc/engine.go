@@ -26,6 +26,7 @@ type Engine struct {
 	rsp  responder
 	pick pick
 	turn uint8 // packets in a row while requests and READ responses both wait
+	late bool  // a request has left before the ACK that is due
 
 	// Storage that would otherwise be allocated on each use.
 	wc    ib.WC
@@ -262,6 +263,15 @@ func (e *Engine) Next(now clock.Time) (transport.Head, bool) {
 		}
 		answer = e.rsp.answer() // a request that failed locally may have ended it
 	}
+	if answer == pickAck && !e.late {
+		// One request goes before an ACK: often it answers the message that is
+		// acknowledged, and somebody waits for it. The ACK, being shorter, can
+		// end its run.
+		if h, ok := e.nextRequest(now); ok {
+			return h, true
+		}
+		answer = e.rsp.answer()
+	}
 	if answer != pickNone {
 		return e.nextAnswer(answer)
 	}
@@ -276,12 +286,14 @@ func (e *Engine) Emit(now clock.Time, out *transport.Out) {
 	out.Payload, out.Inline, out.Len, out.ECT = nil, nil, 0, true
 	switch k := e.pick.kind; k {
 	case pickRequest:
+		e.late = e.rsp.ackDue
 		e.emitRequest(now, out)
 		e.turn = 0
 	case pickResponse:
 		e.emitResponse(out)
 		e.turn++
 	case pickAck, pickNAK:
+		e.late = false
 		e.emitAck(out, k)
 	case pickNone:
 	}
