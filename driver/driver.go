@@ -118,7 +118,9 @@ func (d *Driver) Poll() bool {
 		return false
 	}
 	d.polls++
-	moved := d.slice(d.c.Now())
+	now := d.c.Now()
+	sent := d.send(now)
+	moved := d.receive(now) || sent
 	if moved {
 		d.empty = 0
 	} else {

@@ -21,6 +21,14 @@ func txRuns(c link.Caps) int {
 // slice receives a batch, fires timers and sends. It reports whether anything
 // was received or sent. Owner.
 func (d *Driver) slice(now clock.Time) bool {
+	got := d.receive(now)
+	sent := d.send(now)
+	return got || sent
+}
+
+// receive lets the adapter have one batch of what has arrived, and reports
+// whether there was any. Owner.
+func (d *Driver) receive(now clock.Time) bool {
 	n, err := d.l.Recv(now, d.rx)
 	if err != nil {
 		d.fail(err)
@@ -31,8 +39,7 @@ func (d *Driver) slice(now clock.Time) bool {
 	if n > 0 {
 		d.l.Release(d.rx[:n])
 	}
-	sent := d.send(now)
-	return n > 0 || sent
+	return n > 0
 }
 
 // send answers doorbells, fires timers and sends what the adapter has until it

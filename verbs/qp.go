@@ -177,7 +177,8 @@ func (q *QP) PostRecvBatch(wrs []ib.RecvWR) (int, error) {
 	}
 	n, err := q.qp.PostRecv(wrs)
 	q.recvMu.Unlock()
-	if n > 0 {
+	if n > 0 && q.qp.State() == ib.Error {
+		// Nothing leaves because of a receive; but here it wants to be flushed.
 		q.pd.dev.drv.Kick()
 	}
 	return n, err
