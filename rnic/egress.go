@@ -51,7 +51,8 @@ func (a *Adapter) Egress(now clock.Time, r *frame.Run) bool {
 // A run ends where a longer packet follows, since the kernel cuts all segments
 // equally long, or behind a shorter one: the FIRST of a WRITE, longer by its
 // RETH, takes one MIDDLE with it, the others form the next run, which a shorter
-// LAST or the next FIRST ends.
+// LAST or the next FIRST ends. An ACK does not join a single packet: cutting
+// would cost that one, which somebody may wait for, more than a second call.
 func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 	limit := min(a.runBytes, len(r.Buf))
 	if q.pacer.rate != 0 {
@@ -81,7 +82,7 @@ func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 				continue
 			}
 		} else if n > r.Seg || r.N+n > limit || p.dst != r.Dst || p.src != r.Src || p.ttl != r.TTL ||
-			h.DestQPN != to && !a.cfg.MixQPNs {
+			h.Ack && r.Segs == 1 || h.DestQPN != to && !a.cfg.MixQPNs {
 			break
 		}
 		out := a.emit(now, q)

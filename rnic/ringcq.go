@@ -7,8 +7,12 @@ import (
 	"github.com/verbena-rdma/verbena/ib"
 )
 
-// cqChunk is how many completions a ring allocates at a time.
-const cqChunk = 32
+// A ring allocates its completions in chunks of at least this many, and so that
+// there are not more chunks than that.
+const (
+	cqChunk  = 32
+	cqChunks = 1024
+)
 
 // cqRing is the ring between the owner, who pushes completions, and one
 // consumer, who pops them. Storage appears in chunks as it is first used.
@@ -19,7 +23,8 @@ const cqChunk = 32
 type cqRing struct {
 	depth  uint32
 	mask   uint32
-	chunks []*[cqChunk]ib.WC
+	shift  uint8 // log2 of a chunk
+	chunks [][]ib.WC
 
 	tail  atomic.Uint32 // next to push; written by the owner
 	head  atomic.Uint32 // next to pop; written by the consumer
@@ -38,8 +43,9 @@ const (
 
 func (r *cqRing) init(depth int) {
 	n := uint32(1) << bits.Len32(uint32(depth-1))
-	r.depth, r.mask = uint32(depth), n-1
-	r.chunks = make([]*[cqChunk]ib.WC, (n+cqChunk-1)/cqChunk)
+	chunk := max(cqChunk, n/cqChunks)
+	r.depth, r.mask, r.shift = uint32(depth), n-1, uint8(bits.TrailingZeros32(chunk))
+	r.chunks = make([][]ib.WC, (n+chunk-1)/chunk)
 }
 
 // push appends wc and raises the event if the ring is armed for it; false means
@@ -50,12 +56,12 @@ func (r *cqRing) push(wc *ib.WC, solicited bool) bool {
 		return false
 	}
 	i := t & r.mask
-	c := r.chunks[i/cqChunk]
+	c := r.chunks[i>>r.shift]
 	if c == nil {
-		c = new([cqChunk]ib.WC)
-		r.chunks[i/cqChunk] = c
+		c = make([]ib.WC, 1<<r.shift)
+		r.chunks[i>>r.shift] = c
 	}
-	c[i%cqChunk] = *wc
+	c[i&(1<<r.shift-1)] = *wc
 	r.tail.Store(t + 1)
 	r.notice()
 
@@ -103,7 +109,7 @@ func (r *cqRing) pop(wcs []ib.WC) int {
 	n := min(int(r.tail.Load()-h), len(wcs))
 	for k := range n {
 		i := (h + uint32(k)) & r.mask
-		wcs[k] = r.chunks[i/cqChunk][i%cqChunk]
+		wcs[k] = r.chunks[i>>r.shift][i&(1<<r.shift-1)]
 	}
 	if n > 0 {
 		r.head.Store(h + uint32(n))

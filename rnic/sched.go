@@ -166,8 +166,8 @@ func (a *Adapter) wake(d *dest) {
 // stall puts away a queue pair that has something to send and cannot: until
 // its window has room, or something else happens to it.
 func (a *Adapter) stall(q *QP) {
+	a.sched.remove(q)
 	if q.dest != nil {
-		a.sched.remove(q)
 		q.dest.stalled.push(q)
 	}
 }
