@@ -44,7 +44,8 @@ type Path struct {
 }
 
 // Counters count what a link lost or had to do otherwise, in packets unless
-// said, since it was opened. What went well is the adapter's to count.
+// said, since it was opened. What went well is the adapter's to count, but for
+// the system calls that it took.
 type Counters struct {
 	// RxDropped: the receive buffer was full; lost in this host before Recv saw
 	// them. Linux counts the packets of a merged piece as one.
@@ -55,6 +56,11 @@ type Counters struct {
 	TxRefused uint64 // no route, firewall, interface down
 	TxNoPort  uint64 // a source port that Path did not name
 	TxSplit   uint64 // runs sent segment by segment because the system would not cut them
+
+	// System calls made, those that found nothing included.
+	SendCalls uint64
+	RecvCalls uint64
+	WaitCalls uint64
 }
 
 // EventKind names what a link wants somebody to know.
