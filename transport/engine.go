@@ -48,6 +48,7 @@ type Head struct {
 	AH      ib.AH // UD only: where it goes; 0 means the QP's own path
 	// DestQPN is for UD only: the QP that it goes to. A run is for one.
 	DestQPN ib.QPN
+	Ack     bool // an ACK or NAK: it does not join a run of one, which it would delay
 }
 
 // Out is one packet as an engine emits it: header values, and references to

@@ -265,8 +265,7 @@ func (e *Engine) Next(now clock.Time) (transport.Head, bool) {
 	}
 	if answer == pickAck && !e.late {
 		// One request goes before an ACK: often it answers the message that is
-		// acknowledged, and somebody waits for it. The ACK, being shorter, can
-		// end its run.
+		// acknowledged, and somebody waits for it.
 		if h, ok := e.nextRequest(now); ok {
 			return h, true
 		}

@@ -360,7 +360,7 @@ func (e *Engine) nextAnswer(k pickKind) (transport.Head, bool) {
 		return e.nextResponse()
 	}
 	e.pick = pick{kind: k}
-	return transport.Head{WireLen: wireLen(wire.RCAck, 0)}, true
+	return transport.Head{WireLen: wireLen(wire.RCAck, 0), Ack: true}, true
 }
 
 // emitAck fills out with the NAK or ACK that is due.
