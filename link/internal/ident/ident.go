@@ -10,29 +10,26 @@ package ident
 
 import (
 	"encoding/binary"
-	"hash/crc32"
+	"math/bits"
+
+	"github.com/verbena-rdma/verbena/wire/crc"
 )
 
-// after is how many bytes from the end of the Identification to the BTH are in
-// the CRC: the rest of the IPv4 header, and the UDP header.
-const after = 14 + 8
+// covered is how many bytes from the Identification, inclusive, to the BTH are
+// in the CRC: the rest of the IPv4 header, and the UDP header.
+const covered = 16 + 8
 
 const icrcLen = 4
-
-var zeros [64 << 10]byte
 
 // Move rewrites the ICRC at the end of seg, a packet from BTH to ICRC, from
 // one Identification to another. Shorter strings than an ICRC are left alone.
 func Move(seg []byte, from, to uint16) {
-	if from == to || len(seg) < icrcLen || len(seg) > len(zeros)-after {
+	if from == to || len(seg) < icrcLen {
 		return
 	}
-	var diff [2]byte
-	binary.BigEndian.PutUint16(diff[:], from^to)
-	// The difference of two CRCs is the CRC of the difference, with neither the
-	// initial nor the final inversion; the package inverts at both ends.
-	crc := crc32.Update(^uint32(0), crc32.IEEETable, diff[:])
-	crc = ^crc32.Update(crc, crc32.IEEETable, zeros[:after+len(seg)-icrcLen])
+	// The difference of two CRCs is the difference of what they cover, moved
+	// by its distance to the end: here two bytes, the first on the wire lowest.
+	diff := crc.Shift(uint32(bits.ReverseBytes16(from^to)), covered+len(seg)-icrcLen)
 	tail := seg[len(seg)-icrcLen:]
-	binary.LittleEndian.PutUint32(tail, binary.LittleEndian.Uint32(tail)^crc)
+	binary.LittleEndian.PutUint32(tail, binary.LittleEndian.Uint32(tail)^diff)
 }
