@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -141,7 +142,7 @@ func TestShiftGoesBack(t *testing.T) {
 			t.Fatalf("%d bytes there and back: %08x, want %08x", n, got, d)
 		}
 	}
-	for _, n := range []int{1 << 20, 1 << 31, 1<<40 + 3} {
+	for _, n := range []int{1 << 20, 1<<31 - 1, math.MaxInt} {
 		if got := Shift(Shift(0xDEADBEEF, n), -n); got != 0xDEADBEEF {
 			t.Fatalf("%d bytes there and back: %08x", n, got)
 		}
