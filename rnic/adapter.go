@@ -87,7 +87,7 @@ type Adapter struct {
 	tcount   transport.Counters
 	sources  sourceCache
 	rx       rxScratch
-	tx       txScratch
+	out      transport.Out // one packet on its way out, kept for its slices
 	runBytes int
 	runSegs  int
 }

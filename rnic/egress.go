@@ -4,7 +4,6 @@ import (
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/frame"
 	"github.com/verbena-rdma/verbena/ib"
-	"github.com/verbena-rdma/verbena/mem"
 	"github.com/verbena-rdma/verbena/transport"
 	"github.com/verbena-rdma/verbena/wire"
 	"github.com/verbena-rdma/verbena/wire/crc"
@@ -12,12 +11,6 @@ import (
 )
 
 const udpLen = 8
-
-// txScratch is what one packet needs on its way out, kept between packets.
-type txScratch struct {
-	out   transport.Out
-	frags []mem.Frag
-}
 
 // Egress fills an empty run from the queue pair whose turn it is. false means
 // that nothing may leave now. Owner.
@@ -30,11 +23,14 @@ func (a *Adapter) Egress(now clock.Time, r *frame.Run) bool {
 		if q == nil {
 			return false
 		}
-		prio := q.sched.prio
+		prio, flight := q.sched.prio, q.inFlight()
 		sent := a.build(now, q, r)
-		a.look(now, q)
+		a.place(now, q)
 		if !sent && q.sched.list != nil && q.sched.prio == prio {
 			a.stall(q)
+		}
+		if q.inFlight() < flight {
+			a.wake(q.dest) // it has failed, and others have its room
 		}
 		if len(a.overrun) > 0 {
 			a.settle(now)
@@ -44,6 +40,14 @@ func (a *Adapter) Egress(now clock.Time, r *frame.Run) bool {
 			return true
 		}
 	}
+}
+
+// inFlight returns the bytes under way to the queue pair's destination.
+func (q *QP) inFlight() int {
+	if q.dest == nil {
+		return 0
+	}
+	return q.dest.window.InFlight()
 }
 
 // build fills r with packets of q for as long as they fit together.
@@ -118,13 +122,13 @@ const ectCodePoint = 2
 
 // emit takes the packet that Next has described.
 func (a *Adapter) emit(now clock.Time, q *QP) *transport.Out {
-	out := &a.tx.out
-	*out = transport.Out{Frags: a.tx.frags[:0]}
+	out := &a.out
+	// Everything that an engine may leave alone; headers that the opcode does
+	// not have mean nothing.
+	out.Solicited, out.MigReq, out.FECN, out.BECN, out.AckReq, out.ECT = false, false, false, false, false, false
+	out.TVer, out.PKey = 0, ib.DefaultPKey
+	out.Len, out.Inline, out.Payload, out.Frags = 0, nil, nil, out.Frags[:0]
 	q.eng.Emit(now, out)
-	if out.Frags != nil {
-		a.tx.frags = out.Frags
-	}
-	out.PKey = ib.DefaultPKey
 	return out
 }
 

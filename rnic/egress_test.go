@@ -300,6 +300,16 @@ func TestLossWindowIsSharedAndWakesOthers(t *testing.T) {
 	if h.Pending() {
 		t.Fatal("woken without room")
 	}
+	// Two that wait for more room than there is do not wake each other.
+	f0 := fakeOf(qps[0])
+	f0.out, f0.blocked = packets(77, wire.RCSendOnly, 8), true
+	h.look(0, qps[0])
+	w.Forget(8)
+	h.look(0, qps[1])
+	if h.Egress(0, newRun()) || h.Pending() {
+		t.Fatal("blocked queue pairs are still asked")
+	}
+	f0.out = nil
 	w.Acked(5000)
 	f.blocked = false
 	h.look(0, qps[0])

@@ -129,11 +129,18 @@ func (a *Adapter) fireTimers(now clock.Time) {
 	a.settle(now)
 }
 
-// look takes notice of what the last calls have changed in a queue pair: its
-// state, whether it wants to send, and when it wants to be called.
+// look takes notice of what the last calls have changed in a queue pair, and
+// lets others try that wait for the same window.
 func (a *Adapter) look(now clock.Time, q *QP) {
+	a.place(now, q)
+	a.wake(q.dest)
+}
+
+// place notes a queue pair's state, whether it wants to send, and when it wants
+// to be called.
+func (a *Adapter) place(now clock.Time, q *QP) {
 	if s := q.eng.State(); s != q.state.load() {
-		a.entered(now, q, s)
+		q.state.store(s)
 	}
 	due, at := q.eng.Deadline(), q.eng.SendAt()
 	if at != clock.Never {
@@ -150,10 +157,10 @@ func (a *Adapter) look(now clock.Time, q *QP) {
 		a.sched.remove(q)
 	}
 	a.timers.set(q, due)
-	a.wake(q.dest)
 }
 
-// wake lets those try again that waited for room towards a destination.
+// wake lets those try again that waited for room towards a destination. Egress
+// itself wakes nobody by what it has tried in vain: it would not end.
 func (a *Adapter) wake(d *dest) {
 	if d == nil || d.stalled.head == nil || d.window.Room() <= 0 {
 		return
@@ -169,16 +176,6 @@ func (a *Adapter) stall(q *QP) {
 	a.sched.remove(q)
 	if q.dest != nil {
 		q.dest.stalled.push(q)
-	}
-}
-
-// entered publishes a new state. A receive that was posted while the engine
-// went to Error may have missed the flush: the poster looks at the state after
-// it has published and the owner at the ring after it has, so one sees it.
-func (a *Adapter) entered(now clock.Time, q *QP, s ib.QPState) {
-	q.state.store(s)
-	if s == ib.Error {
-		q.eng.Post(now)
 	}
 }
 
