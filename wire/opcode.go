@@ -186,9 +186,8 @@ func (i *OpInfo) ConsumesReceive() bool {
 	return i.Kind == KindSend || i.Kind == KindWrite && i.HasImm()
 }
 
-// opRows is the one table of opcodes (IBA vol.1 9.2.1, and for the header
-// sets 9.3 with 9.4). Names are those that tshark prints, with the
-// service shortened.
+// opRows is the one table of opcodes (IBA vol.1 9.2.1; the sets of headers 9.3
+// and 9.4). Names are those that tshark prints, with the service shortened.
 var opRows = [...]OpInfo{
 	{Op: RCSendFirst, Name: "RC SEND First", Transport: ib.RC, Kind: KindSend, Pos: PosFirst, Payload: true},
 	{Op: RCSendMiddle, Name: "RC SEND Middle", Transport: ib.RC, Kind: KindSend, Pos: PosMiddle, Payload: true},
