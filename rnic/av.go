@@ -28,6 +28,11 @@ type path struct {
 	flow     icrc.Flow
 }
 
+// envelops reports whether packets of both paths look alike to a network.
+func (p *path) envelops(o *path) bool {
+	return p.dst == o.dst && p.src == o.src && p.sport == o.sport && p.tos == o.tos && p.ttl == o.ttl && p.prio == o.prio
+}
+
 // rowType is the RoCE version of the rows that a UDPPayload link can send.
 const rowType = ib.GIDTypeRoCEv2
 

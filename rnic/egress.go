@@ -62,7 +62,8 @@ func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 	if q.pacer.rate != 0 {
 		limit = min(limit, max(q.pacer.room(), a.cfg.Wire.MTU))
 	}
-	var to ib.QPN // what the run's packets are for
+	var to ib.QPN   // whom the run is for
+	var along *path // and the way it takes
 	for r.Segs < a.runSegs {
 		h, ok := q.eng.Next(now)
 		if !ok {
@@ -85,18 +86,17 @@ func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 				a.discard(now, q)
 				continue
 			}
-		} else if n > r.Seg || r.N+n > limit || p.dst != r.Dst || p.src != r.Src || p.ttl != r.TTL ||
+		} else if n > r.Seg || r.N+n > limit || p != along && !p.envelops(along) ||
 			h.Ack && r.Segs == 1 || h.DestQPN != to && !a.cfg.MixQPNs {
 			break
 		}
 		out := a.emit(now, q)
-		tos := p.tos
-		if out.ECT {
-			tos = tos&^3 | ectCodePoint
-		}
 		if r.Segs == 0 {
-			r.Src, r.Dst, r.SrcPort, r.TTL = p.src, p.dst, p.sport, p.ttl
-			r.TOS, r.Seg, to = tos, n, h.DestQPN
+			r.Src, r.Dst, r.SrcPort, r.TOS, r.TTL = p.src, p.dst, p.sport, p.tos, p.ttl
+			r.Seg, to, along = n, h.DestQPN, p
+			if out.ECT {
+				r.TOS = r.TOS&^3 | ectCodePoint
+			}
 		}
 		if !a.encode(r.Buf[r.N:r.N+n], p, a.ident(r.Segs), out) {
 			a.count.sendErr++

@@ -349,6 +349,8 @@ func TestDatagramsGoWhereTheirHandleSays(t *testing.T) {
 	}
 	b := ah(ib.AV{DGID: ib.GIDFromAddr(addrB)})
 	b6 := ah(ib.AV{DGID: ib.GIDFromAddr(addrB6), SGIDIndex: 1, SL: 4})
+	class := ah(ib.AV{DGID: ib.GIDFromAddr(addrB), TrafficClass: 0x60})
+	twin := ah(ib.AV{DGID: ib.GIDFromAddr(addrB)})
 	gone := ah(ib.AV{DGID: ib.GIDFromAddr(addrB)})
 	if err := h.DestroyAH(gone); err != nil {
 		t.Fatal(err)
@@ -362,14 +364,14 @@ func TestDatagramsGoWhereTheirHandleSays(t *testing.T) {
 	p := func(ah ib.AH, dest ib.QPN) fakePacket {
 		return fakePacket{op: wire.UDSendOnly, data: payload(40), ah: ah, dest: dest}
 	}
-	f.out = []fakePacket{p(b, 5), p(b, 5), p(b, 6), p(gone, 5), p(foreign, 5), p(0, 5), p(b6, 5), p(b6, 5), p(b, 5)}
+	f.out = []fakePacket{p(b, 5), p(b, 5), p(b, 6), p(gone, 5), p(foreign, 5), p(0, 5), p(b6, 5), p(b6, 5), p(b, 5), p(twin, 5), p(class, 5)}
 	h.look(0, q)
 	var got []string
 	for r := newRun(); h.Egress(0, r); r = newRun() {
 		bth, _ := wire.BTHOf(r.Buf)
 		got = append(got, fmt.Sprintf("%d to %v %d", r.Segs, r.Dst, bth.DestQPN()))
 	}
-	equalStrings(t, "runs", got, []string{"2 to 10.0.0.2 5", "1 to 10.0.0.2 6", "2 to fd00::2 5", "1 to 10.0.0.2 5"})
+	equalStrings(t, "runs", got, []string{"2 to 10.0.0.2 5", "1 to 10.0.0.2 6", "2 to fd00::2 5", "2 to 10.0.0.2 5", "1 to 10.0.0.2 5"})
 	if n := h.Stats().Get("send_err"); n != 3 {
 		t.Errorf("send_err %d, want 3", n)
 	}

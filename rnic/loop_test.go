@@ -321,48 +321,66 @@ func TestPhantomMemoryGivesTheSameTranscript(t *testing.T) {
 
 func TestNoAllocations(t *testing.T) {
 	type work struct {
-		name string
-		n    int
-		wr   func(p *pair) ib.SendWR
+		typ   ib.QPType
+		n     int
+		batch int
+		wr    ib.SendWR
 	}
-	for _, w := range []work{
-		{"WRITE 64 KiB", 64 << 10, func(p *pair) ib.SendWR { return ib.SendWR{Op: ib.Write, Remote: p.remote} }},
-		{"WRITE 64 B", 64, func(p *pair) ib.SendWR { return ib.SendWR{Op: ib.Write, Remote: p.remote} }},
-		{"SEND 4 KiB", 4096, func(p *pair) ib.SendWR { return ib.SendWR{Op: ib.Send} }},
-		{"READ 64 KiB", 64 << 10, func(p *pair) ib.SendWR { return ib.SendWR{Op: ib.Read, Remote: p.remote} }},
-		{"FETCH_ADD", 8, func(p *pair) ib.SendWR { return ib.SendWR{Op: ib.FetchAdd, Remote: p.remote} }},
-		{"WRITE 64 B inline", 64, func(p *pair) ib.SendWR {
-			return ib.SendWR{Op: ib.Write, Remote: p.remote, Flags: ib.Inline, InlineData: p.bufA[:64]}
-		}},
+	write := ib.SendWR{Op: ib.Write}
+	for name, w := range map[string]work{
+		"RC WRITE 64 KiB":      {ib.RC, 64 << 10, 1, write},
+		"RC WRITE 64 B × 32":   {ib.RC, 64, 32, write},
+		"RC SEND 4 KiB":        {ib.RC, 4096, 1, ib.SendWR{Op: ib.Send}},
+		"RC READ 64 KiB":       {ib.RC, 64 << 10, 1, ib.SendWR{Op: ib.Read}},
+		"RC FETCH_ADD":         {ib.RC, 8, 1, ib.SendWR{Op: ib.FetchAdd}},
+		"RC WRITE 64 B inline": {ib.RC, 64, 1, ib.SendWR{Op: ib.Write, Flags: ib.Inline}},
+		"UC WRITE 64 KiB":      {ib.UC, 64 << 10, 1, write},
+		"UC SEND 64 KiB":       {ib.UC, 64 << 10, 1, ib.SendWR{Op: ib.Send}},
+		"UD SEND 1 KiB × 32":   {ib.UD, 1024, 32, ib.SendWR{Op: ib.Send}},
 	} {
-		t.Run(w.name, func(t *testing.T) {
-			p := newPair(t, ib.RC, asRuns, ib.MTU4096, 64<<10, nil)
-			wr := []ib.SendWR{w.wr(p)}
-			wr[0].Flags |= ib.Signaled
-			if wr[0].InlineData == nil {
-				wr[0].SGL = p.sgl(0, w.n)
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, w.typ, asRuns, ib.MTU4096, 128<<10, func(c *Config) { c.Wire.RxBytes = 200 << 10 })
+			w.wr.Remote = p.remote
+			w.wr.Flags |= ib.Signaled
+			if w.wr.Flags&ib.Inline != 0 {
+				w.wr.InlineData = p.bufA[:w.n]
+			} else {
+				w.wr.SGL = p.sgl(0, w.n)
 			}
-			rr := []ib.RecvWR{{SGL: []ib.SGE{{Addr: testBase, Length: uint32(w.n), LKey: ib.LKey(p.remote.RKey)}}}}
-			one := func() {
-				if wr[0].Op == ib.Send {
-					if _, err := p.qb.PostRecv(rr); err != nil {
+			if w.typ == ib.UD {
+				ah, err := p.a.CreateAH(p.a.pd, &ib.AV{DGID: ib.GIDFromAddr(addrB)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.wr.UD = ib.Datagram{AH: ah, QPN: p.qb.qpn, QKey: testQKey}
+			}
+			wrs, rrs := make([]ib.SendWR, w.batch), make([]ib.RecvWR, w.batch)
+			for i := range wrs {
+				wrs[i] = w.wr
+				rrs[i] = ib.RecvWR{SGL: []ib.SGE{{Addr: testBase, Length: uint32(w.n) + 40, LKey: ib.LKey(p.remote.RKey)}}}
+			}
+			batch := func() {
+				if w.wr.Op.IsSend() {
+					if _, err := p.qb.PostRecv(rrs); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if _, err := p.qa.Post(wr, nil); err != nil {
+				if _, err := p.qa.Post(wrs, nil); err != nil {
 					t.Fatal(err)
 				}
-				p.settle()
-				if p.drain() != 1 {
-					t.Fatal("no completion")
+				p.settleAll()
+				if n := p.drain(); n != w.batch {
+					t.Fatalf("%d completions of %d", n, w.batch)
 				}
-				p.b.cq.Poll(p.wcs[:])
+				if n := p.b.cq.Poll(p.wcs[:]); w.wr.Op.IsSend() && n != w.batch {
+					t.Fatalf("%d of %d received; %v", n, w.batch, dropsOf(p.b.Adapter))
+				}
 			}
-			for range 5000 { // rings allocate where they are first used
-				one()
+			for range 5000/w.batch + 1 { // rings allocate where they are first used
+				batch()
 			}
-			if n := testing.AllocsPerRun(200, one); n != 0 {
-				t.Errorf("%v allocations a message", n)
+			if n := testing.AllocsPerRun(100, batch); n != 0 {
+				t.Errorf("%v allocations a batch", n)
 			}
 		})
 	}
