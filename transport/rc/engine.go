@@ -25,8 +25,11 @@ type Engine struct {
 	req  requester
 	rsp  responder
 	pick pick
-	turn uint8 // packets in a row while requests and READ responses both wait
-	late bool  // a request has left before the ACK that is due
+	// Of requests and READ responses, one is served first while both wait, for
+	// burst packets.
+	requestsFirst bool
+	served        uint8
+	late          bool // a request has left before the ACK that is due
 
 	// Storage that would otherwise be allocated on each use.
 	wc    ib.WC
@@ -54,9 +57,18 @@ type pick struct {
 	n    int     // pickResponse: payload bytes
 }
 
-// burst is how many packets in a row one of requests and READ responses sends
-// while the other waits: long enough to fill runs, short enough to be fair.
+// burst is long enough to fill runs, and short enough to be fair.
 const burst = 8
+
+// serve counts a request or a READ response against its turn.
+func (e *Engine) serve(request bool) {
+	if request != e.requestsFirst {
+		return
+	}
+	if e.served++; e.served == burst {
+		e.requestsFirst, e.served = !request, 0
+	}
+}
 
 // New returns an engine in state Reset. cfg is kept; its Send, Recv, Sink and
 // Mem are required.
@@ -257,7 +269,7 @@ func (e *Engine) SendAt() clock.Time {
 // READ responses and requests take turns.
 func (e *Engine) Next(now clock.Time) (transport.Head, bool) {
 	answer := e.rsp.answer()
-	if answer == pickResponse && e.turn >= burst {
+	if answer == pickResponse && e.requestsFirst {
 		if h, ok := e.nextRequest(now); ok {
 			return h, true
 		}
@@ -287,10 +299,10 @@ func (e *Engine) Emit(now clock.Time, out *transport.Out) {
 	case pickRequest:
 		e.late = e.rsp.ackDue
 		e.emitRequest(now, out)
-		e.turn = 0
+		e.serve(true)
 	case pickResponse:
 		e.emitResponse(out)
-		e.turn++
+		e.serve(false)
 	case pickAck, pickNAK:
 		e.late = false
 		e.emitAck(out, k)
