@@ -47,6 +47,7 @@ type Driver struct {
 	polls  uint64      // slices that pollers drove
 	empty  uint32      // slices of pollers, one after the other, that moved nothing
 	until  clock.Time  // the engine sleeps in the link until then; 0: it does not
+	full   bool        // the last Reserve lent nothing
 	broken error       // first error of the link
 	closed bool
 
@@ -101,7 +102,7 @@ func (d *Driver) Do(f func(now clock.Time)) error {
 	now := d.c.Now()
 	f(now)
 	d.send(now)
-	d.leave()
+	d.leave(false)
 	return nil
 }
 
@@ -127,7 +128,7 @@ func (d *Driver) Poll() bool {
 		d.empty++
 	}
 	empty := d.empty
-	d.leave()
+	d.leave(false)
 	if empty != 0 {
 		d.yield(empty)
 	}
@@ -158,7 +159,7 @@ func (d *Driver) Kick() {
 		return
 	}
 	d.send(d.c.Now())
-	d.leave()
+	d.leave(false)
 }
 
 // Park says that the caller is about to block, so that the engine goroutine

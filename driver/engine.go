@@ -30,7 +30,7 @@ func (d *Driver) engine() {
 		d.report()
 		if d.polls != polls && parked == parks {
 			polls = d.polls
-			d.leave()
+			d.leave(false)
 			d.rest(timer, parked)
 			idle = linger
 			continue
@@ -44,21 +44,21 @@ func (d *Driver) engine() {
 			idle++
 		}
 		if errors.Is(d.broken, link.ErrClosed) {
-			d.leave()
+			d.leave(false)
 			return // the link was closed under us: there is nothing left to drive
 		}
 		if idle <= linger {
-			d.leave()
+			d.leave(false)
 			runtime.Gosched()
 			continue
 		}
 		until := d.a.Deadline()
 		if until <= now {
-			d.leave()
+			d.leave(false)
 			continue
 		}
 		d.until = until
-		d.leave()
+		d.leave(true)
 		if err := d.l.Wait(now, until); err != nil && !errors.Is(err, link.ErrClosed) {
 			d.mu.Lock()
 			d.fail(err)

@@ -51,7 +51,7 @@ func (d *Driver) send(now clock.Time) bool {
 		return false
 	}
 	room := d.l.Reserve(d.tx)
-	if room == 0 {
+	if d.full = room == 0; d.full {
 		return false
 	}
 	n := 0
@@ -93,12 +93,17 @@ const leaveRounds = 8
 // leave gives the lock up. It wakes the engine out of the link if the adapter
 // now wants attention earlier than the engine expects, and answers the
 // doorbells of those who found the lock taken.
-func (d *Driver) leave() {
+//
+// Something still to send wakes the engine too, unless the way out is full: then
+// the link ends the Wait when there is room. idle says that the caller is the
+// engine and has just found that nothing can be done.
+func (d *Driver) leave(idle bool) {
 	for round := 0; ; round++ {
 		next := d.a.Deadline()
-		if d.a.Pending() {
+		if !d.full && !idle && d.a.Pending() {
 			next = 0
 		}
+		idle = false
 		wake := next < d.until
 		if wake {
 			d.until = 0
