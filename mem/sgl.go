@@ -87,6 +87,9 @@ func (t *Table) Scatter(pd PD, sgl []ib.SGE, off uint64, src []byte, n int) Faul
 	if n <= 0 {
 		return FaultNone
 	}
+	if len(sgl) == 1 { // nearly always: one look-up does for both
+		return t.scatterOne(pd, &sgl[0], off, src, uint64(n))
+	}
 	if f := t.checkSpan(pd, sgl, off, uint64(n), ib.LocalWrite); f != FaultNone || src == nil {
 		return f
 	}
@@ -103,6 +106,25 @@ func (t *Table) Scatter(pd PD, sgl []ib.SGE, off uint64, src []byte, n int) Faul
 			break
 		}
 		off = 0
+	}
+	return FaultNone
+}
+
+// scatterOne is Scatter to a list of one element, for n > 0.
+func (t *Table) scatterOne(pd PD, e *ib.SGE, off uint64, src []byte, n uint64) Fault {
+	have := uint64(e.Length)
+	if off >= have {
+		return FaultLength
+	}
+	r := t.lookup(uint32(e.LKey))
+	if f := r.grants(pd, e.Addr, have, ib.LocalWrite); f != FaultNone {
+		return f
+	}
+	if n > have-off {
+		return FaultLength
+	}
+	if src != nil {
+		r.write(e.Addr-r.Base+off, src, true)
 	}
 	return FaultNone
 }

@@ -37,7 +37,7 @@ func store(data []byte, off int, src []byte) {
 	for size := 8; size >= 4; size /= 2 {
 		// The aligned word around the last byte, as an index; negative if it
 		// begins before the region.
-		word := end - 1 - int((base+uintptr(end-1))%uintptr(size))
+		word := end - 1 - int((base+uintptr(end-1))&uintptr(size-1))
 		if word < 0 || word+size > len(data) {
 			continue
 		}
