@@ -99,6 +99,7 @@ func (b *Bandwidth) Run(ctx context.Context) (Result, error) {
 	for i := range l.lanes {
 		l.lanes[i].posted = want
 	}
+	defer b.Wake()
 	start := int64(b.Clock.Now())
 	l.first, l.lastMove = start, start
 	l.window.Width = 10 * time.Millisecond
@@ -111,9 +112,9 @@ func (b *Bandwidth) Run(ctx context.Context) (Result, error) {
 	}
 	lost, err := l.turn(ctx, total)
 	end := int64(b.Clock.Now())
-	r := Result{Sent: make([]uint64, len(l.lanes)), Received: l.totals.received, Lost: lost}
+	r := Result{Sent: make([]uint64, len(l.lanes)), Received: make([]uint64, len(l.lanes)), Lost: lost}
 	for i := range l.lanes {
-		r.Sent[i] = l.lanes[i].sent
+		r.Sent[i], r.Received[i] = l.lanes[i].sent, l.lanes[i].received
 	}
 	r.Bandwidth = l.result(end, total)
 	return r, err
@@ -154,7 +155,7 @@ func (l *loop) turn(ctx context.Context, total uint64) (lost uint64, err error) 
 				return 0, err
 			}
 		}
-		n, err := b.poll(ctx, l.wcs[:])
+		n, err := b.Poll(ctx, l.wcs[:])
 		if err != nil {
 			return 0, err
 		}
@@ -255,7 +256,7 @@ func (l *loop) take(wcs []ib.WC, now int64) error {
 		wc := &wcs[i]
 		lane := laneOf(wc.ID)
 		if lane >= len(l.lanes) || wc.Status != ib.Success {
-			return b.statusError(wc)
+			return b.StatusError(wc)
 		}
 		s := &l.lanes[lane]
 		if wc.ID&recvBit != 0 {

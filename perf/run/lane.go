@@ -2,7 +2,9 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/ib"
@@ -85,6 +87,9 @@ type Common struct {
 	// loop; done means that the peer has come to its end, so that what has not
 	// arrived in a while never will.
 	Watch func() (done bool, err error)
+
+	nap    context.Context // of Poll, renewed once a second
+	cancel context.CancelFunc
 }
 
 // lostAfter is how long, in nanoseconds, a receiver waits for more after its
@@ -95,11 +100,10 @@ const lostAfter = 500e6
 type Result struct {
 	Bandwidth report.Bandwidth
 	Latency   report.Latency
-	// Sent counts the messages that each lane posted, Received those that all
-	// lanes received, Lost those that it waited for in vain.
-	Sent     []uint64
-	Received uint64
-	Lost     uint64
+	// Sent and Received count the messages of each lane, Lost those that all of
+	// them waited for in vain.
+	Sent, Received []uint64
+	Lost           uint64
 }
 
 // scratch is a reusable array of send work requests with their one-element
@@ -148,7 +152,8 @@ func wrID(lane int, n uint64) uint64 { return uint64(lane)<<numBits | n&(1<<numB
 func laneOf(id uint64) int      { return int(id >> numBits & (1<<laneBits - 1)) }
 func numberOf(id uint64) uint64 { return id & (1<<numBits - 1) }
 
-func (c *Common) statusError(wc *ib.WC) error {
+// StatusError returns the error of a completion that is not a success.
+func (c *Common) StatusError(wc *ib.WC) error {
 	e := &StatusError{Status: wc.Status, Op: c.Op, Recv: wc.ID&recvBit != 0, N: numberOf(wc.ID)}
 	if lane := laneOf(wc.ID); lane < len(c.Lanes) {
 		e.QPN = c.Lanes[lane].QP.Num()
@@ -159,10 +164,10 @@ func (c *Common) statusError(wc *ib.WC) error {
 	return e
 }
 
-// poll takes completions. With events, it arms the queue and sleeps when there
-// are none; a completion between the two polls is not missed, because the queue
-// is looked at once more after arming.
-func (c *Common) poll(ctx context.Context, wcs []ib.WC) (int, error) {
+// Poll takes completions. With events, it arms the queue and sleeps when there
+// are none, for a second at most; a completion between the two polls is not
+// missed, because the queue is looked at once more after arming.
+func (c *Common) Poll(ctx context.Context, wcs []ib.WC) (int, error) {
 	n := c.CQ.Poll(wcs)
 	if n > 0 || c.Events == nil {
 		return n, nil
@@ -173,8 +178,22 @@ func (c *Common) poll(ctx context.Context, wcs []ib.WC) (int, error) {
 	if n = c.CQ.Poll(wcs); n > 0 {
 		return n, nil
 	}
-	if _, err := c.Events.Wait(ctx); err != nil {
+	if c.nap == nil || c.nap.Err() != nil {
+		c.Wake()
+		c.nap, c.cancel = context.WithTimeout(ctx, time.Second)
+	}
+	if _, err := c.Events.Wait(c.nap); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			return 0, nil
+		}
 		return 0, err
 	}
 	return c.CQ.Poll(wcs), nil
+}
+
+// Wake ends the nap of Poll.
+func (c *Common) Wake() {
+	if c.cancel != nil {
+		c.cancel()
+	}
 }

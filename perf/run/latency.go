@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -40,6 +41,7 @@ type latencyLoop struct {
 	acked    uint64
 	sent     uint64
 	idle     int
+	still    bool // nothing has moved since lastMove
 	lastMove int64
 }
 
@@ -55,6 +57,7 @@ func (l *Latency) PostRecvs() error {
 
 // Run measures.
 func (l *Latency) Run(ctx context.Context) (Result, error) {
+	defer l.Wake()
 	p := &latencyLoop{l: l, lastMove: int64(l.Clock.Now())}
 	if l.Phases == nil {
 		p.posted = make([]int64, 0, l.Iters)
@@ -74,7 +77,7 @@ func (l *Latency) Run(ctx context.Context) (Result, error) {
 	default:
 		err = p.request(ctx)
 	}
-	r := Result{Sent: []uint64{p.sent}, Received: p.received}
+	r := Result{Sent: []uint64{p.sent}, Received: []uint64{p.received}}
 	if err != nil {
 		return r, err
 	}
@@ -126,14 +129,14 @@ func (p *latencyLoop) post(signaled bool) error {
 // reap takes completions; it is how every waiting loop drives the device.
 func (p *latencyLoop) reap(ctx context.Context) error {
 	l := p.l
-	n, err := l.poll(ctx, p.wcs[:])
+	n, err := l.Poll(ctx, p.wcs[:])
 	if err != nil {
 		return err
 	}
 	for i := range n {
 		wc := &p.wcs[i]
 		if wc.Status != ib.Success || laneOf(wc.ID) != 0 {
-			return l.statusError(wc)
+			return l.StatusError(wc)
 		}
 		if wc.ID&recvBit != 0 {
 			p.received++
@@ -142,15 +145,24 @@ func (p *latencyLoop) reap(ctx context.Context) error {
 		}
 	}
 	if n > 0 {
-		p.idle = 0
+		p.idle, p.still = 0, false
 		return nil
 	}
 	if p.idle++; p.idle%idleEvery != 0 && l.Events == nil {
 		return nil
 	}
+	if now := int64(l.Clock.Now()); !p.still {
+		p.still, p.lastMove = true, now
+	} else if now-p.lastMove > silenceMost && l.Lanes[0].QP.Type() != ib.RC {
+		return fmt.Errorf("no message for %v: one was lost, and %v does not repeat it", time.Duration(silenceMost), l.Lanes[0].QP.Type())
+	}
 	_, err = l.Watch()
 	return err
 }
+
+// silenceMost is how long, in nanoseconds, a test over a transport that loses
+// messages waits for the next one.
+const silenceMost = 10e9
 
 func (p *latencyLoop) count() {
 	if ph := p.l.Phases; ph != nil && ph.counts(int64(p.l.Clock.Now())) {
