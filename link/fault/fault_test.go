@@ -432,3 +432,28 @@ func TestFaultsDoNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations for a run", n)
 	}
 }
+
+// Whatever a rule does with all packets of a batch, those that come later are
+// received: by a caller, too, that releases only where it was handed something.
+func TestBatchOfWhichNothingIsLeft(t *testing.T) {
+	for _, rule := range []string{"drop times 3", "delay 1ms times 3", "reorder 5 times 3", "drop times 1"} {
+		a, b := pair.New(pair.Config{})
+		f := around(t, b, rule, 1)
+		now := clock.Time(0)
+		for i := range 8 {
+			send(t, a, now, i, 1, 1)
+			var rx [4]frame.Rx
+			n, err := f.Recv(now, rx[:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n > 0 {
+				f.Release(rx[:n])
+			}
+			if i >= 3 && n == 0 {
+				t.Errorf("%s: packet %d was not received", rule, i)
+			}
+		}
+		_ = a.Close()
+	}
+}

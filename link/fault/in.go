@@ -18,14 +18,8 @@ func (l *Link) Recv(now clock.Time, rx []frame.Rx) (int, error) {
 		return l.inner.Recv(now, rx)
 	}
 	if l.lent == 0 && l.head == len(l.ready) {
-		l.ready, l.head = l.ready[:0], 0
-		n, err := l.inner.Recv(now, l.scratch)
-		if err != nil {
+		if err := l.receive(now); err != nil {
 			return 0, err
-		}
-		l.lent = n
-		for i := range l.scratch[:n] {
-			l.arrive(now, &l.scratch[i])
 		}
 	}
 	l.in.expire(now, l.emitIn)
@@ -43,6 +37,33 @@ func (l *Link) Recv(now clock.Time, rx []frame.Rx) (int, error) {
 	l.readyLen.Store(int32(len(l.ready) - l.head))
 	l.updateDue()
 	return n, nil
+}
+
+// maxSwallowed bounds how many batches in a row one Recv takes of which nothing
+// is handed on.
+const maxSwallowed = 64
+
+// receive takes a batch from the link inside. A batch of which nothing is left
+// is given back at once and the next one taken: a caller that is handed nothing
+// has nothing to release, and takes 0 for "nothing has arrived".
+func (l *Link) receive(now clock.Time) error {
+	l.ready, l.head = l.ready[:0], 0
+	for range maxSwallowed {
+		n, err := l.inner.Recv(now, l.scratch)
+		if err != nil {
+			return err
+		}
+		for i := range l.scratch[:n] {
+			l.arrive(now, &l.scratch[i])
+		}
+		if n == 0 || len(l.ready) > 0 {
+			l.lent = n
+			return nil
+		}
+		l.inner.Release(l.scratch[:n])
+		clear(l.scratch[:n])
+	}
+	return nil
 }
 
 // arrive cuts a piece where something happens to a packet, and queues the
