@@ -1,0 +1,11 @@
+// Package demo is the two-minute introduction: two software RNICs on this host
+// talk RoCEv2 over UDP, beside a TCP socket that does the same work; then the
+// same transfer loses packets and arrives intact.
+//
+// It is a program in the form of a library, so that tests can run it. It owns
+// no measuring method of general use; package perf does.
+//
+// Read demo.go (the acts in order), pair.go (two devices and their queue
+// pairs), rdma.go and tcp.go (the same four measurements each), loss.go (the
+// lossy transfer), table.go.
+package demo
