@@ -33,6 +33,9 @@ func (d *Driver) receive(now clock.Time) bool {
 	if err != nil {
 		d.fail(err)
 	}
+	if n > 0 {
+		raceReceive()
+	}
 	for i := range d.rx[:n] {
 		d.a.Ingress(now, &d.rx[i])
 	}
@@ -57,6 +60,9 @@ func (d *Driver) send(now clock.Time) bool {
 	n := 0
 	for n < room && d.a.Egress(now, &d.tx[n]) {
 		n++
+	}
+	if n > 0 {
+		raceSend()
 	}
 	if err := d.l.Commit(now, d.tx[:room]); err != nil {
 		d.fail(err)
