@@ -76,7 +76,7 @@ func (l *system) recvLocal(rx []frame.Rx, bytes *int) int {
 func (l *system) recvFrom(e *endpoint, rx []frame.Rx, bytes *int) int {
 	n := 0
 	for n < len(rx) && *bytes < rxBytes {
-		want := min(rxVec, len(rx)-n)
+		want := min(max(e.ask, 1), len(rx)-n)
 		got := l.rx.receive(e.main.fd, want, l.pool.Get)
 		for i := range got {
 			if l.rx.hdr[i].hdr.Flags&unix.MSG_TRUNC != 0 {
@@ -93,7 +93,14 @@ func (l *system) recvFrom(e *endpoint, rx []frame.Rx, bytes *int) int {
 			l.rx.buf[i] = nil
 			n++
 		}
+		// To ask for more than there is delays what there is. So ask for one as
+		// long as they come one by one, and for more when that was not all.
 		if got < want {
+			e.ask = got
+			break
+		}
+		e.ask = min(2*want, rxVec)
+		if want == 1 {
 			break
 		}
 	}
