@@ -14,6 +14,8 @@
 //	equal             continues the message, or starts one
 //	ahead             ends the message under way, which has lost a packet;
 //	                  starts one if it is a FIRST or ONLY, else is dropped
+//	far behind        starts a message if it is a FIRST or ONLY: the peer has
+//	                  begun anew
 //
 // A message that is broken, by a gap or because a rule forbids it, takes its
 // receive with it only when it is whole: the receive stays at the head of the

@@ -61,21 +61,28 @@ func (e *Engine) receive(a *arrival) {
 // abandon gives up the message under way.
 func (r *responder) abandon() { r.kind, r.broken = 0, true }
 
-// sequence checks PSN and opcode against what came before (IBA vol.1 9.8.2.2.1
-// and 9.8.2.2.2), and moves the expected PSN.
+// recent is how many PSNs behind the expected one a packet is taken for one that
+// was seen. A message that starts farther behind is the peer's beginning anew:
+// otherwise one stray packet far ahead would deafen the responder to all that
+// the peer sends in the next half turn of the PSN.
+const recent = 1 << 16
+
+// sequence checks PSN and opcode against what came before (IBA vol.1 9.8.2.2),
+// and moves the expected PSN.
 func (e *Engine) sequence(a *arrival) transport.Drop {
 	r := &e.rsp
 	ahead := a.p.PSN.Sub(r.epsn)
-	if ahead < 0 {
+	starts := a.info.Pos.Starts()
+	if ahead < 0 && (ahead >= -recent || !starts) {
 		e.q.Cfg.Counters.DuplicateRequest++
 		return transport.DropDuplicate
 	}
 	r.epsn = a.p.PSN.Add(1)
-	if ahead > 0 {
+	if ahead != 0 {
 		e.q.Cfg.Counters.OutOfSeqRequest++
 		r.abandon()
 	}
-	if a.info.Pos.Starts() {
+	if starts {
 		r.broken = false
 		return transport.DropNone
 	}
@@ -89,7 +96,7 @@ func (e *Engine) sequence(a *arrival) transport.Drop {
 	return transport.DropOpcode
 }
 
-// length checks the payload against opcode and path MTU (IBA vol.1 9.8.2.2.4).
+// length checks the payload against opcode and path MTU (IBA vol.1 9.8.2.2).
 func (e *Engine) length(a *arrival) transport.Drop {
 	ok := true
 	switch a.info.Pos {

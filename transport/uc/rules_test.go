@@ -450,6 +450,19 @@ var rules = []struct {
 			p.Errorf("%d duplicates counted", p.b.Counters.DuplicateRequest)
 		}
 	}},
+	{"a stray packet far ahead does not deafen", func(p pair) {
+		for i := range uint64(4) {
+			p.b.PostRecv(i, p.b.SGE(0, 10))
+		}
+		p.b.Deliver(packet(wire.UCSendOnly, 100+3*recent, []byte("stray")))
+		p.b.Want("recv 0: RECV SUCCESS, 5 bytes")
+		p.b.Deliver(packet(wire.UCSendMiddle, 100, make([]byte, mtu)), packet(wire.UCSendLast, 101, []byte("x")))
+		p.b.Want("drop duplicate", "drop duplicate")
+		p.b.Deliver(packet(wire.UCSendOnly, 102, []byte("abc")), packet(wire.UCSendOnly, 103, []byte("abc")))
+		p.b.Want("recv 1: RECV SUCCESS, 3 bytes", "recv 2: RECV SUCCESS, 3 bytes")
+		p.b.Deliver(packet(wire.UCSendOnly, ib.PSN(104).Add(-recent), nil), packet(wire.UCSendOnly, ib.PSN(104).Add(-recent-1), nil))
+		p.b.Want("drop duplicate", "recv 3: RECV SUCCESS, 0 bytes")
+	}},
 	{"packets out of order break the message", func(p pair) {
 		p.b.PostRecv(1, p.b.SGE(0, 1000))
 		p.a.PostSend(p.send(1, ib.Send, 700))
