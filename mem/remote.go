@@ -14,7 +14,7 @@ const atomicLen = 8
 // is valid until the next control call.
 //
 // A request for 0 bytes touches nothing, so its key and address are not looked
-// at (IBA vol.1 9.7.4.1.5, C9-88): the answer is nil and FaultNone, and the
+// at (IBA vol.1 9.7.4.1, C9-88): the answer is nil and FaultNone, and the
 // methods At and WriteAt of a nil region do nothing.
 func (t *Table) Remote(pd PD, key ib.RKey, va, n uint64, need ib.Access) (*Region, Fault) {
 	if n == 0 {

@@ -3,8 +3,8 @@ package mem
 import "github.com/verbena-rdma/verbena/ib"
 
 // Check tests every element of a scatter/gather list against its region
-// without touching memory. Elements of length 0 are not looked up
-// (IBA vol.1 10.7.2.2: their key and address mean nothing).
+// without touching memory. Elements of length 0 are not looked up: their key and
+// address mean nothing.
 func (t *Table) Check(pd PD, sgl []ib.SGE, need ib.Access) Fault {
 	for i := range sgl {
 		if f := t.element(pd, &sgl[i], need); f != FaultNone {

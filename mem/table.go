@@ -55,7 +55,7 @@ func (t *Table) Len() int { return t.n }
 // keeps data alive until Deregister. A region may be empty.
 //
 // The error matches [ErrAccess] if access has undefined bits, or remote write
-// or atomic access without local write (IBA vol.1 10.6.3.1), and [ErrRange] if
+// or atomic access without local write (IBA vol.1 10.6.3), and [ErrRange] if
 // the region would end beyond 2^64.
 func (t *Table) Register(pd PD, data []byte, base uint64, access ib.Access) (*Region, error) {
 	if data == nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // The state machine of a queue pair as a modify call sees it (IBA vol.1 10.3.1
-// and 11.2.5.3, tables 91 to 96):
+// and 11.2.5.2, table 91):
 //
 //	RESET ─▶ INIT ─▶ RTR ─▶ RTS ◀─▶ SQD          any ─▶ RESET
 //	                         ▲                   any ─▶ ERR
