@@ -1,0 +1,14 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// commands makes the subcommands of verbena, in the order of help.
+var commands = []func(app) *cobra.Command{
+	app.devicesCommand,
+	app.devinfoCommand,
+	app.gidCommand,
+	app.pingpongCommand,
+	app.perfCommand,
+	app.installToolsCommand,
+	app.versionCommand,
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() { os.Exit(start()) }
+
+// start runs the program that the process was called as.
+func start() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return run(ctx, app{in: os.Stdin, out: os.Stdout, err: os.Stderr}, os.Args)
+}
+
+// app is what a command may use of the process.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// run runs a command line, the program's name included, and returns the exit
+// status.
+func run(ctx context.Context, a app, args []string) int {
+	root, rest := a.program(args)
+	root.SetArgs(rest)
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.SilenceErrors, root.SilenceUsage = true, true
+	cmd, err := root.ExecuteContextC(ctx)
+	var quiet *quietError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &quiet):
+		return quiet.status
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintf(a.err, "%s: interrupted\n", cmd.CommandPath())
+		return 130
+	}
+	fmt.Fprintf(a.err, "%s: %s\n", cmd.CommandPath(), oneLine(err.Error()))
+	return 1
+}
+
+// quietError ends the program with a status and without a word: everything has
+// been said.
+type quietError struct{ status int }
+
+func (e *quietError) Error() string { return fmt.Sprintf("exit status %d", e.status) }
+
+// oneLine joins the lines of a message.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+// program returns the command that the process was called as, and its
+// arguments.
+func (a app) program(args []string) (*cobra.Command, []string) {
+	if len(args) == 0 {
+		args = []string{"verbena"}
+	}
+	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
+	if c := a.toolCommand(name); c != nil {
+		return c, args[1:]
+	}
+	return a.root(), args[1:]
+}
+
+// root returns the verbena command with all of its subcommands.
+func (a app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "verbena",
+		Short: "RDMA in software: devices, measurements and tools",
+		Long:  "Verbena is RDMA in software: RoCEv2 network adapters in user space, without privilege,\nand the programs that RDMA people type.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		},
+		SuggestionsMinimumDistance: 2,
+	}
+	for _, make := range commands {
+		root.AddCommand(make(a))
+	}
+	return root
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/perf/handshake"
+)
+
+// tools are the traditional names of our subcommands, and how the command of
+// that name is made.
+var tools = []struct {
+	name string
+	make func(a app, name string) *cobra.Command
+}{
+	{"ib_write_bw", perfTool(handshake.Write, false)},
+	{"ib_write_lat", perfTool(handshake.Write, true)},
+	{"ib_read_bw", perfTool(handshake.Read, false)},
+	{"ib_read_lat", perfTool(handshake.Read, true)},
+	{"ib_send_bw", perfTool(handshake.Send, false)},
+	{"ib_send_lat", perfTool(handshake.Send, true)},
+	{"ib_atomic_bw", perfTool(handshake.Atomic, false)},
+	{"ib_atomic_lat", perfTool(handshake.Atomic, true)},
+	{"ibv_rc_pingpong", pingpongTool(ib.RC)},
+	{"ibv_uc_pingpong", pingpongTool(ib.UC)},
+	{"ibv_ud_pingpong", pingpongTool(ib.UD)},
+	{"ibv_devices", func(a app, name string) *cobra.Command { return named(a.devicesCommand(), name) }},
+	{"ibv_devinfo", func(a app, name string) *cobra.Command { return named(a.devinfoCommand(), name) }},
+}
+
+func perfTool(v handshake.Verb, latency bool) func(app, string) *cobra.Command {
+	return func(a app, name string) *cobra.Command { return a.testCommand(v, latency, name) }
+}
+
+func pingpongTool(t ib.QPType) func(app, string) *cobra.Command {
+	return func(a app, name string) *cobra.Command { return a.pingpongOf(t, name) }
+}
+
+func named(c *cobra.Command, name string) *cobra.Command {
+	c.Use = name
+	return c
+}
+
+// toolCommand returns the command of a traditional name, nil if it is none.
+func (a app) toolCommand(name string) *cobra.Command {
+	for _, t := range tools {
+		if t.name == name {
+			return t.make(a, name)
+		}
+	}
+	return nil
+}
+
+func (a app) installToolsCommand() *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "install-tools DIR",
+		Short: "Link the traditional names (ib_write_bw, ibv_devinfo …) to this program",
+		Long: "Makes a symbolic link in DIR for each traditional name. A program called by one of these\n" +
+			"names behaves as the original: its options, its handshake, its output.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("name one directory, for example %s", filepath.Join("~", ".local", "bin"))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return a.installTools(args[0], force) },
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "replace what has one of the names already")
+	return cmd
+}
+
+func (a app) installTools(dir string, force bool) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(dir); err != nil {
+		return err
+	} else if !info.IsDir() {
+		return fmt.Errorf("%s is not a directory", dir)
+	}
+	var made, kept []string
+	for _, t := range tools {
+		link := filepath.Join(dir, t.name)
+		if at, err := os.Readlink(link); err == nil && at == self {
+			made = append(made, t.name)
+			continue
+		}
+		if _, err := os.Lstat(link); err == nil {
+			if !force {
+				kept = append(kept, t.name)
+				continue
+			}
+			if err := os.Remove(link); err != nil {
+				return err
+			}
+		}
+		if err := os.Symlink(self, link); err != nil {
+			return err
+		}
+		made = append(made, t.name)
+	}
+	slices.Sort(made)
+	for _, n := range made {
+		fmt.Fprintf(a.out, "%s -> %s\n", filepath.Join(dir, n), self)
+	}
+	if len(kept) > 0 {
+		return fmt.Errorf("%s has %d of the names already, the first is %s: nothing was replaced; --force replaces", dir, len(kept), kept[0])
+	}
+	return nil
+}
