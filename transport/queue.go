@@ -29,7 +29,7 @@ type SendWQE struct {
 	// Engine's notebook.
 	FirstPSN ib.PSN
 	LastPSN  ib.PSN
-	Done     uint32 // bytes: READ progress, for one
+	Done     uint32 // the engine's own: progress, or how a READ is cut
 	Started  bool
 	Status   ib.WCStatus
 }

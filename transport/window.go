@@ -6,19 +6,24 @@ package transport
 // *Window limits nothing, and every method accepts it.
 //
 // The limit starts at [WindowStart] and grows by an eighth of what is
-// acknowledged while nothing is lost; a loss halves it, at most once per window
-// of data, never below [WindowMin].
+// acknowledged until the first loss. From then on it grows by WindowStep for
+// each window of data, and a loss halves it, at most once per window of data,
+// never below [WindowMin].
 type Window struct {
 	limit    int
 	inFlight int
 	max      int
-	recover  int // bytes still to be acknowledged before another loss counts
+	recover  int  // bytes still to be acknowledged before another loss counts
+	lost     bool // there was a loss
+	credit   int  // acknowledged bytes that have not made the limit grow
 }
 
-// The bounds of a window in bytes on the wire.
+// The bounds of a window in bytes on the wire. The least is two packets of the
+// largest path MTU, so that many senders fit into one receive buffer.
 const (
-	WindowMin   = 16 << 10
+	WindowMin   = 8 << 10
 	WindowStart = 128 << 10
+	WindowStep  = 4 << 10
 )
 
 // NewWindow returns a window of at most max bytes (0: no upper bound).
@@ -37,7 +42,7 @@ func (w *Window) Room() int {
 		return 1 << 30
 	}
 	if w.inFlight == 0 {
-		return max(w.limit, 8<<10)
+		return max(w.limit, WindowMin)
 	}
 	return w.limit - w.inFlight
 }
@@ -81,7 +86,12 @@ func (w *Window) Acked(n int) {
 		w.recover = max(0, w.recover-n)
 		return
 	}
-	w.limit += n / 8
+	if !w.lost {
+		w.limit += n / 8
+	} else if w.credit += n; w.credit >= w.limit {
+		w.credit -= w.limit
+		w.limit += WindowStep
+	}
 	if w.max > 0 && w.limit > w.max {
 		w.limit = w.max
 	}
@@ -100,5 +110,5 @@ func (w *Window) Lost() {
 		return
 	}
 	w.limit = min(w.limit, max(WindowMin, w.limit/2)) // the upper bound may be below WindowMin
-	w.recover = w.limit
+	w.recover, w.lost, w.credit = w.limit, true, 0
 }

@@ -73,6 +73,35 @@ func TestWindowLosesOncePerWindow(t *testing.T) {
 	}
 }
 
+// The limit grows by an eighth of what is acknowledged until the first loss,
+// then by a step for each window of data.
+func TestWindowGrows(t *testing.T) {
+	w := NewWindow(1 << 20)
+	w.Sent(80_000)
+	w.Acked(80_000)
+	if want := WindowStart + 10_000; w.Limit() != want {
+		t.Errorf("before a loss: limit %d, want %d", w.Limit(), want)
+	}
+	for range 1000 {
+		w.Acked(80_000)
+	}
+	if w.Limit() != 1<<20 {
+		t.Errorf("the limit grows to %d, not to its maximum", w.Limit())
+	}
+	w.Lost()
+	w.Acked(1 << 19) // of this window another loss would not count
+	if w.Limit() != 1<<19 {
+		t.Errorf("after a loss: limit %d", w.Limit())
+	}
+	for range 8 {
+		w.Acked(w.Limit() / 4)
+		w.Acked(w.Limit() - w.Limit()/4)
+	}
+	if want := 1<<19 + 8*WindowStep; w.Limit() > want || w.Limit() < want-2*WindowStep {
+		t.Errorf("eight windows after a loss: limit %d, want about %d", w.Limit(), want)
+	}
+}
+
 // Whatever happens: never less than nothing in flight, and the limit between
 // its bounds, growing only with what arrived and shrinking only with losses.
 func TestWindowProperties(t *testing.T) {
@@ -103,7 +132,7 @@ func TestWindowProperties(t *testing.T) {
 			if w.InFlight() != flight {
 				rt.Fatalf("%d in flight, want %d", w.InFlight(), flight)
 			}
-			if l := w.Limit(); l < before || l > before+n/8 || bound > 0 && l > bound || l < min(WindowMin, max(bound, 1)) && bound > 0 {
+			if l := w.Limit(); l < before || l > before+max(n/8, WindowStep) || bound > 0 && l > bound || l < min(WindowMin, max(bound, 1)) && bound > 0 {
 				rt.Fatalf("the limit went from %d to %d", before, l)
 			}
 		}

@@ -87,9 +87,6 @@ func (e *Engine) SetWindow(w *transport.Window) {
 	e.cfg.Window.Forget(e.req.flight)
 	w.Sent(e.req.flight)
 	e.cfg.Window = w
-	if e.req.next == e.req.una {
-		e.setReadChunk()
-	}
 }
 
 // State returns the present state.

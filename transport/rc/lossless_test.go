@@ -29,12 +29,13 @@ func sizes(mtu int) []int {
 
 // TestLossless: every operation at every MTU moves its bytes, completes on both
 // ends, and leaves nothing in flight.
+// rule: segmentation
 func TestLossless(t *testing.T) {
 	for mtu := ib.MTU256; mtu <= ib.MTU4096; mtu++ {
 		for _, op := range []ib.WROp{ib.Write, ib.WriteImm, ib.Send, ib.SendImm, ib.Read} {
 			t.Run(op.String()+"/"+mtu.String(), func(t *testing.T) {
 				o := lossless()
-				o.mtu = mtu
+				o.mtu, o.mem = mtu, 8192+42*mtu.Bytes()
 				for _, size := range sizes(mtu.Bytes()) {
 					one(t, o, op, size)
 				}

@@ -387,6 +387,8 @@ func (w *world) order() {
 	slices.SortStableFunc(w.acts, func(a, b action) int { return int(a.at - b.at) })
 }
 
+// TestLossy runs that property for each operation.
+// rule: loss, duplication and reordering
 func TestLossy(t *testing.T) {
 	for _, op := range allOps {
 		t.Run(op.String(), func(t *testing.T) { rapid.Check(t, lossy(op)) })

@@ -28,8 +28,7 @@ type requester struct {
 	quietPackets int
 	quietBytes   int
 
-	reads     readRing
-	readChunk int // PSNs of one READ request at most
+	reads readRing
 
 	retryLeft uint8
 	rnrLeft   uint8
@@ -48,7 +47,7 @@ const (
 	// maxQuiet is how many packets go without asking for an acknowledgement.
 	maxQuiet = 32
 	// readBytes is what one READ request asks for at most under a window.
-	readBytes = 32 << 10
+	readBytes = 256 << 10
 )
 
 // readReq is a READ or ATOMIC request whose response is not complete.
@@ -104,16 +103,19 @@ func (e *Engine) startRequester() {
 		una: psn, psn: psn, next: psn, cur: e.cfg.Send.Head(), reads: reads,
 		retryLeft: e.attr.RetryCnt, rnrLeft: e.attr.RNRRetry, timer: clock.Never,
 	}
-	e.setReadChunk()
 }
 
-// setReadChunk fixes how READs are cut into requests: not at all without a
-// window, as far as PSNs allow.
-func (e *Engine) setReadChunk() {
-	e.req.readChunk = maxUnacked
-	if e.cfg.Window != nil {
-		e.req.readChunk = max(1, readBytes>>e.shift)
+// readChunk returns how many PSNs one request of a READ that is started now has
+// at most: as many as keep PSNs comparable, or half of what the window allows,
+// for responses come in runs that are the faster the longer they are. It stays
+// with the READ (in Done of its WQE): the responder remembers requests, and a
+// retry must not ask across the border of two.
+func (e *Engine) readChunk() int {
+	w := e.cfg.Window
+	if w == nil {
+		return maxUnacked
 	}
+	return max(1, min(w.Limit()/2, readBytes)/(e.mtu+overhead))
 }
 
 // mayRequest returns the WQE whose packet may go next if the window and the RNR

@@ -15,6 +15,8 @@ type segment struct {
 	psns int    // PSNs that it takes: 1, of a READ one for each response
 	pos  wire.Position
 	cost int // what it counts in the window
+	// chunk is how many PSNs a request of this READ has at most.
+	chunk uint32
 }
 
 // ends reports whether the segment is the last of its message.
@@ -64,7 +66,12 @@ func (e *Engine) segment(w *transport.SendWQE, psn ib.PSN) segment {
 	case w.Op == ib.Read:
 		total = e.packets(w.Len)
 		s.off = uint32(idx) << e.shift
-		end := min(total, (idx/e.req.readChunk+1)*e.req.readChunk)
+		chunk := int(w.Done)
+		if !w.Started {
+			chunk = e.readChunk()
+		}
+		s.chunk = uint32(chunk)
+		end := min(total, (idx/chunk+1)*chunk)
 		s.psns = end - idx
 		s.len = uint32(min(uint64(s.psns)<<e.shift, uint64(w.Len-s.off)))
 	default:
@@ -157,6 +164,7 @@ func (e *Engine) emitRequest(now clock.Time, out *transport.Out) {
 		w.Started = true
 		w.FirstPSN = q.psn
 		w.LastPSN = q.psn.Add(e.psns(w) - 1)
+		w.Done = s.chunk
 	}
 	out.SetOp(requestOp(w.Op, s.pos))
 	out.PSN = q.psn

@@ -26,7 +26,7 @@ import (
 //
 //	> connect mtu=1024 psna=fffffe rd=1 timeout=14 retry=7 access=read,write
 //	      two ends A and B in RTS. Also psnb, rnr, rnrtimer, mtub, rdb (B's own),
-//	      sigall=no, credits, window
+//	      sigall=no, credits, window, mem
 //	> post A write id=1 len=600 [at=0 to=0 imm=7 fence solicited unsignaled inline
 //	      lkey=bad rkey=bad sges=3 cmp=1 add=2]
 //	> recv B id=1 len=600 [at=0 lkey=bad]
@@ -278,7 +278,7 @@ func (pl *play) connect(m args) {
 		mtu: mtu("mtu", 256), psnA: ib.PSN(m.int(t, "psna", 0xFFFFFE, 16)), psnB: ib.PSN(m.int(t, "psnb", 0x100, 16)),
 		rd: uint8(m.int(t, "rd", 4, 10)), timeout: uint8(m.int(t, "timeout", 14, 10)), retry: uint8(m.int(t, "retry", 7, 10)),
 		rnrRetry: uint8(m.int(t, "rnr", 7, 10)), rnrTimer: uint8(m.int(t, "rnrtimer", 1, 10)), access: ib.RemoteAll,
-		sigAll: m["sigall"] != "no", noCredits: !m.has("credits"), window: m.has("window"),
+		sigAll: m["sigall"] != "no", noCredits: !m.has("credits"), window: m.has("window"), mem: m.int(t, "mem", 0, 10),
 	}
 	if s, ok := m["access"]; ok {
 		o.access = access(s)

@@ -1,0 +1,5 @@
+//go:build !race
+
+package rc_test
+
+const raceDetector = false
