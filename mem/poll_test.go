@@ -16,7 +16,7 @@ import (
 // whole message before it. Under the race detector it also reads the rest
 // plainly, the other bytes of the word included, without a report.
 func TestPollingReaderSeesWholeMessage(t *testing.T) {
-	rounds := 60
+	rounds := 25
 	if testing.Short() {
 		rounds = 10
 	}
