@@ -47,7 +47,7 @@ func newRig(cfg *Config, dev *verbs.Device, gid verbs.GIDEntry, a handshake.Agre
 			r.close()
 		}
 	}()
-	r.part = roundUp(max(most, r.cycle)+r.line, r.line)
+	r.part = roundUp(max(most, r.cycle)+r.line, max(r.line, r.cycle))
 	limits := dev.Attr().Limits
 	r.inline = min(cfg.Inline, limits.MaxInline)
 	if r.inline < cfg.Inline {

@@ -148,6 +148,9 @@ func TestRowsAsDebianPrintsThem(t *testing.T) {
 			if head == "" || !strings.HasPrefix(line, " ") {
 				continue
 			}
+			if strings.Contains(line, "nan") {
+				continue // perftest's standard deviation overflows
+			}
 			n := numbers(line)
 			d := func(i int) time.Duration { return time.Duration(math.Round(n[i] * 1000)) }
 			var got string
@@ -195,7 +198,7 @@ func TestHeaderAsDebianPrintsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := Header{
-		Title: Title("Send", false, true, 1), Device: "rxe0", QPs: 1, Connection: "RC", TxDepth: 5, RxDepth: 6, CQMod: 5,
+		Title: Title("Send", false, true, 1), Device: "rxe0", QPs: 1, Connection: "RC", TxDepth: 5, RxDepth: 6, CQMod: 1,
 		MTU: 4096, GIDIndex: 1,
 	}
 	got := string(h.Append(nil))
