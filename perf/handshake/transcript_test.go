@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -184,7 +185,7 @@ func play(rec *recording, role Role, tr *transcript, mine [][]byte) error {
 	if want := tr.arg("-m", "4096"); want != fmt.Sprint(a.MTU.Bytes()) || a.MTU == ib.MTU(0) {
 		return fmt.Errorf("agreed on MTU %v, want %s", a.MTU, want)
 	}
-	mine = mine[4:]
+	mine = slices.Clone(mine[4:])
 	next := func(n int) ([]byte, error) {
 		if len(mine) == 0 || len(mine[0]) < n {
 			return nil, fmt.Errorf("the transcript has %q where %d bytes are due", mine[:min(1, len(mine))], n)
