@@ -189,10 +189,10 @@ func (c *connection) run(conn net.Conn) (*Peer, error) {
 // hello says what this end is.
 func (c *connection) hello(conn net.Conn) (hello, int, error) {
 	d := c.qp.pd.dev
+	if c.qp.dead.Load() || d.closed.Load() {
+		return hello{}, 0, errorf(ErrClosed, "it is closed")
+	}
 	if s := c.was.State; s != ib.Reset && s != ib.Init {
-		if c.qp.dead.Load() || d.closed.Load() {
-			return hello{}, 0, errorf(ErrClosed, "it is closed")
-		}
 		return hello{}, 0, errorf(ErrState, "its state is %v, must be RESET or INIT", s)
 	}
 	if c.mr != nil && (c.mr.dead.Load() || c.mr.pd != c.qp.pd) {

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/verbena-rdma/verbena/ib"
@@ -152,3 +153,9 @@ func fill(b []byte, seed uint64) {
 		b[i] = byte(r.Uint32())
 	}
 }
+
+// nopConn is a connection on which nothing happens.
+type nopConn struct{ net.Conn }
+
+func (nopConn) RemoteAddr() net.Addr        { return nil }
+func (nopConn) SetDeadline(time.Time) error { return nil }

@@ -22,14 +22,14 @@ const (
 
 // spin counts the polls of one blocking wait.
 type spin struct {
-	clk   clock.Clock
+	dev   *Device
 	until clock.Time
 	n     int
 	most  int
 }
 
 func (d *Device) newSpin() spin {
-	s := spin{clk: d.clock, until: d.clock.Now().Add(SpinTime), most: spinPolls}
+	s := spin{dev: d, until: d.clock.Now().Add(SpinTime), most: spinPolls}
 	if runtime.NumCPU() == 1 {
 		s.most = spinPollsOne
 	}
@@ -42,5 +42,5 @@ func (s *spin) more() bool {
 	if s.n > s.most {
 		return false
 	}
-	return s.n%spinClock != 0 || s.clk.Now() < s.until
+	return s.n%spinClock != 0 || s.dev.clock.Now() < s.until
 }
