@@ -4,11 +4,13 @@ import "github.com/spf13/cobra"
 
 // commands makes the subcommands of verbena, in the order of help.
 var commands = []func(app) *cobra.Command{
+	app.demoCommand,
 	app.devicesCommand,
 	app.devinfoCommand,
 	app.gidCommand,
 	app.pingpongCommand,
 	app.perfCommand,
+	app.decodeCommand,
 	app.installToolsCommand,
 	app.versionCommand,
 }

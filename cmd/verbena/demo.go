@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/verbena-rdma/verbena/internal/demo"
+)
+
+func (a app) demoCommand() *cobra.Command {
+	cfg := demo.Config{Out: a.out, Status: a.err}
+	var client, server string
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Two software RNICs on this host beside a TCP socket, then with loss",
+		Long: "Two software RNICs in this process talk RoCEv2 over UDP on this host: no root, no set-up. WRITE, READ, SEND and\n" +
+			"ATOMIC are measured beside a TCP socket that does the same work; then packets are lost and the data arrive intact.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, p := range []struct {
+				flag, text string
+				addr       *netip.Addr
+			}{{"client", client, &cfg.Client}, {"server", server, &cfg.Server}} {
+				addr, err := netip.ParseAddr(p.text)
+				if err != nil {
+					return fmt.Errorf("--%s %q: not an IP address", p.flag, p.text)
+				}
+				*p.addr = addr
+			}
+			if cfg.Client == cfg.Server {
+				return fmt.Errorf("--client and --server are both %v: the two RNICs need an address each", cfg.Client)
+			}
+			if cfg.Measure <= 0 || cfg.Measure > time.Minute {
+				return fmt.Errorf("--measure %v: more than 0 and at most 1m", cfg.Measure)
+			}
+			return demo.Run(cmd.Context(), cfg)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&client, "client", "127.0.0.1", "address of the first RNIC")
+	f.StringVar(&server, "server", "127.0.0.2", "address of the second RNIC")
+	f.Uint16Var(&cfg.Port, "udp-port", 4791, "UDP port of both")
+	f.DurationVar(&cfg.Measure, "measure", time.Second, "time for each bandwidth row; latency rows take half")
+	f.StringVar(&cfg.Capture, "capture", "verbena-demo.pcapng", "file for the capture of the lossy transfer; empty for none")
+	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the loss")
+	return cmd
+}
