@@ -11,16 +11,15 @@ import (
 // pair is two hosts with a connected queue pair each.
 type pair struct {
 	*cable
-	a, b     *host
-	qa, qb   *QP
-	bufA     []byte
-	bufB     []byte
-	keyA     ib.LKey
-	remote   ib.Remote
-	wcs      [64]ib.WC
-	wr       [64]ib.SendWR
-	sge      [64]ib.SGE
-	sent, ok int
+	a, b   *host
+	qa, qb *QP
+	bufA   []byte
+	bufB   []byte
+	keyA   ib.LKey
+	remote ib.Remote
+	wcs    [64]ib.WC
+	wr     [64]ib.SendWR
+	sge    [64]ib.SGE
 }
 
 const testBase = 1 << 20 // address of the first byte of every region

@@ -110,11 +110,15 @@ func TestRunShapes(t *testing.T) {
 			[]string{"1×80", "1×80", "1×80"},
 		},
 		{
-			"a shorter packet ends a run, a longer one waits", []any{wire.RCSendOnly, 100, wire.RCSendOnly, 200, wire.RCSendOnly, 50, wire.RCSendOnly, 50}, nil,
+			"a shorter packet ends a run, a longer one waits",
+			[]any{wire.RCSendOnly, 100, wire.RCSendOnly, 200, wire.RCSendOnly, 50, wire.RCSendOnly, 50},
+			nil,
 			[]string{"1×116", "2×216+68", "1×68"},
 		},
 		{
-			"lengths are compared with their pad", []any{wire.RCSendOnly, 97, wire.RCSendOnly, 100, wire.RCSendOnly, 99}, nil,
+			"lengths are compared with their pad",
+			[]any{wire.RCSendOnly, 97, wire.RCSendOnly, 100, wire.RCSendOnly, 99},
+			nil,
 			[]string{"3×116"},
 		},
 	}

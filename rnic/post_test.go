@@ -184,8 +184,13 @@ func TestPostByState(t *testing.T) {
 		send, recv error
 	}
 	for _, r := range []row{
-		{ib.Reset, ErrState, ErrState}, {ib.Init, ErrState, nil}, {ib.RTR, ErrState, nil}, {ib.RTS, nil, nil},
-		{ib.SQD, nil, nil}, {ib.SQE, nil, nil}, {ib.Error, nil, nil},
+		{ib.Reset, ErrState, ErrState},
+		{ib.Init, ErrState, nil},
+		{ib.RTR, ErrState, nil},
+		{ib.RTS, nil, nil},
+		{ib.SQD, nil, nil},
+		{ib.SQE, nil, nil},
+		{ib.Error, nil, nil},
 	} {
 		h := fakeHost(t, addrA, addrA6, nil)
 		q := h.qp(ib.RC, nil)
