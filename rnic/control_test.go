@@ -14,16 +14,24 @@ import (
 	"github.com/verbena-rdma/verbena/wire"
 )
 
-// bytesPer returns the heap that one call of f keeps, measured over n.
-func bytesPer(n int, f func()) int {
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	for range n {
-		f()
+// bytesPer returns the heap that one call of f keeps, measured over n; what it
+// returns is kept alive.
+func bytesPer(n int, f func() any) int {
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
 	}
-	runtime.ReadMemStats(&after)
-	return int(after.TotalAlloc-before.TotalAlloc) / n
+	kept := make([]any, n)
+	before := heap()
+	for i := range kept {
+		kept[i] = f()
+	}
+	after := heap()
+	runtime.KeepAlive(kept)
+	return int(int64(after)-int64(before)) / n
 }
 
 func TestConfigIsChecked(t *testing.T) {
@@ -380,9 +388,10 @@ func TestMemoryOfAQueuePair(t *testing.T) {
 	mr, _ := h.mr(4096)
 	qps := make([]*QP, 0, n)
 	h.qp(ib.RC, nil) // tables grow with the first
-	unused := bytesPer(n, func() {
+	unused := bytesPer(n, func() any {
 		q, _ := h.CreateQP(0, QPConfig{Type: ib.RC, PD: h.pd, SendCQ: h.cq, RecvCQ: h.cq, Cap: ib.QPCap{MaxSendWR: 128, MaxRecvWR: 512}})
 		qps = append(qps, q)
+		return q
 	})
 	if unused > 4<<10 {
 		t.Errorf("an unused queue pair takes %d bytes", unused)
@@ -400,7 +409,7 @@ func TestMemoryOfAQueuePair(t *testing.T) {
 		recv[k] = ib.RecvWR{SGL: sgl}
 	}
 	run := newRun()
-	used := bytesPer(n, func() {
+	used := bytesPer(n, func() any {
 		q := qps[i]
 		i++
 		h.connect(q, ib.GIDFromAddr(addrB), 0, 77, ib.MTU1024)
@@ -417,6 +426,7 @@ func TestMemoryOfAQueuePair(t *testing.T) {
 			p := wire.Packet{Op: wire.RCReadRequest, PKey: ib.DefaultPKey, DestQPN: q.qpn, PSN: ib.PSN(testPSN + k), RETH: wire.RETH{VA: mr.Base, RKey: mr.RKey, Len: 8}}
 			h.send(p, nil, 0, true)
 		}
+		return nil
 	})
 	t.Logf("unused %d bytes, used %d", unused, unused+used)
 	if unused+used > 64<<10 {
@@ -426,7 +436,7 @@ func TestMemoryOfAQueuePair(t *testing.T) {
 }
 
 func TestIdleAdapterIsSmall(t *testing.T) {
-	if n := bytesPer(50, func() { newAdapter(t, addrA, addrA6, nil) }); n > 16<<10 {
+	if n := bytesPer(50, func() any { return newAdapter(t, addrA, addrA6, nil) }); n > 16<<10 {
 		t.Errorf("%d bytes", n)
 	}
 }
