@@ -120,8 +120,8 @@ type Link interface {
 	Path(src, dst netip.Addr, srcPort uint16) (Path, error)
 	// Recv fills rx with what has arrived and returns how many; rx[:n] is
 	// overwritten whole. It never blocks. Fewer than len(rx) does not mean that
-	// nothing is left: only 0 does. The data is lent until Release, and Recv is
-	// not called again before it.
+	// nothing is left: only 0 does, and needs no Release. The data is lent until
+	// Release, and Recv is not called again before it.
 	Recv(now clock.Time, rx []frame.Rx) (int, error)
 	// Release gives back all that the last Recv lent.
 	Release(rx []frame.Rx)

@@ -110,7 +110,8 @@ func (l *Link) Commit(now clock.Time, tx []frame.Run) error {
 // one ties the two.
 func (l *Link) wall(now clock.Time) time.Time {
 	if l.epoch.IsZero() {
-		l.epoch = time.Now().Add(-time.Duration(now))
+		c := clock.NewReal()
+		l.epoch = c.At(c.Now()).Add(-time.Duration(now))
 	}
 	return l.epoch.Add(time.Duration(now))
 }

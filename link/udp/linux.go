@@ -53,6 +53,7 @@ type endpoint struct {
 	main  sock       // bound to the link's port; receives, and sends if no other can
 	out   []sock     // bound to source ports; send only
 	drops uint32     // the kernel's count of packets that found main full
+	armed bool       // Wait looks for room to send on main, too
 	ask   int        // how many pieces the next receive asks for, if over 1
 	cfg   *Config
 }

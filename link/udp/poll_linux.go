@@ -23,6 +23,7 @@ type poller struct {
 	raw  syscall.RawConn
 	// ready asks the set whether anything in it is ready; made once.
 	ready func(fd uintptr) bool
+	clock clock.Real // for deadlines, which the runtime wants as time of day
 	got   [4]unix.EpollEvent
 
 	waiting atomic.Bool // a goroutine is in wait
@@ -42,6 +43,7 @@ func (p *poller) open() error {
 		_ = unix.Close(fd)
 		return os.NewSyscallError("fcntl", err)
 	}
+	p.clock = clock.NewReal()
 	p.fd, p.file = fd, os.NewFile(uintptr(fd), "epoll")
 	if p.raw, err = p.file.SyscallConn(); err != nil {
 		_ = p.file.Close()
@@ -76,7 +78,7 @@ func (p *poller) wait(now, until clock.Time, local *atomic.Int32) error {
 	}
 	var deadline time.Time
 	if until != clock.Never {
-		deadline = time.Now().Add(until.Sub(now))
+		deadline = p.clock.At(p.clock.Now().Add(until.Sub(now)))
 	}
 	p.waiting.Store(true)
 	defer p.waiting.Store(false)

@@ -156,7 +156,7 @@ func (l *portable) Path(src, dst netip.Addr, srcPort uint16) (link.Path, error) 
 		return link.Path{}, link.ErrClosed
 	}
 	e := l.end(src)
-	if e == nil || src.Is4() != dst.Is4() {
+	if e == nil || src.BitLen() != dst.BitLen() {
 		return link.Path{}, fmt.Errorf("no route from %v to %v: %v is not an address of this link", src, dst, src)
 	}
 	return link.Path{SrcPort: e.source(l.port, srcPort), MTU: l.caps.MTU}, nil
@@ -267,7 +267,7 @@ func (l *portable) Commit(_ clock.Time, tx []frame.Run) error {
 // send sends a run and reports whether its buffer went with it.
 func (l *portable) send(r *frame.Run) bool {
 	e := l.end(r.Src)
-	if e == nil || r.Dst.Is4() != r.Src.Is4() || !ring.Sane(r, 1) {
+	if e == nil || r.Dst.BitLen() != r.Src.BitLen() || !ring.Sane(r, 1) {
 		l.cnt.TxRefused++
 		return false
 	}

@@ -59,7 +59,7 @@ func (l *system) Path(src, dst netip.Addr, srcPort uint16) (link.Path, error) {
 	switch {
 	case l.closed:
 		return link.Path{}, link.ErrClosed
-	case src.Is4() != dst.Is4() || !dst.IsValid():
+	case src.BitLen() != dst.BitLen():
 		return link.Path{}, fmt.Errorf("no route from %v to %v: addresses of two families", src, dst)
 	}
 	e := l.endpoint(src)
@@ -205,7 +205,15 @@ func (l *system) flush(now clock.Time) {
 	}
 	n := copy(l.waiting, l.waiting[done:])
 	clear(l.waiting[n:])
-	l.waiting = l.waiting[:n]
+	if l.waiting = l.waiting[:n]; n > 0 {
+		return
+	}
+	for _, e := range l.eps {
+		if e.armed {
+			e.armed = false
+			l.poll.want(e.main.fd, unix.EPOLLIN)
+		}
+	}
 }
 
 // send sends a run and disposes of its buffer, unless it returns false: then
@@ -217,7 +225,7 @@ func (l *system) send(r *frame.Run) bool {
 		return true
 	}
 	e := l.endpoint(r.Src)
-	if e == nil || r.Dst.Is4() != r.Src.Is4() {
+	if e == nil || r.Dst.BitLen() != r.Src.BitLen() {
 		l.cnt.TxRefused += uint64(r.Segs)
 		l.pool.Put(r.Buf)
 		return true
@@ -251,8 +259,7 @@ func (l *system) send(r *frame.Run) bool {
 // wantRoom makes Wait return when the socket's send queue has room.
 func (l *system) wantRoom(e *endpoint, s sock) {
 	if s.fd == e.main.fd {
-		// Level-triggered and never taken back: only where not one source port
-		// could be had.
+		e.armed = true
 		l.poll.want(s.fd, unix.EPOLLIN|unix.EPOLLOUT)
 		return
 	}
