@@ -59,6 +59,7 @@ type arrival struct {
 	f     *frame.Rx
 	index int     // of the packet in the buffer
 	src   *source // found with the first packet that has a queue pair
+	ident uint16  // IPv4 Identification of its first packet, as far as is known
 	gid   uint16  // row of the GID table that the buffer was sent to
 }
 
@@ -106,11 +107,12 @@ func (a *Adapter) packet(now clock.Time, from *arrival, b []byte) *QP {
 		a.count.drop(dropAddress)
 		return nil
 	}
-	ident, df, ok := from.src.verify(b, from.index, &a.count)
+	ident, df, ok := from.src.verify(b, from.index, from.ident+uint16(from.index), &a.count)
 	if !ok {
 		a.count.drop(dropICRC)
 		return nil
 	}
+	from.ident = ident - uint16(from.index)
 
 	a.count.rcvdPkts++
 	a.count.rcvdBytes += uint64(len(b))
@@ -154,6 +156,7 @@ func (a *Adapter) findSource(from *arrival, q *QP) bool {
 	}
 	from.gid = uint16(row)
 	from.src = a.sources.get(src, a.cfg.GIDs[row].GID.Addr(), from.f.SrcPort, a.qps.len())
+	from.ident = from.src.first()
 	return true
 }
 

@@ -213,6 +213,24 @@ func TestIdentificationHabits(t *testing.T) {
 	}
 }
 
+func TestDroppedPacketsDoNotShiftTheGuess(t *testing.T) {
+	h, q, f := connectedFake(t, nil)
+	for range 5 {
+		var data []byte
+		for i := range 10 {
+			p := onlyTo(q)
+			if i%3 == 0 {
+				p.DestQPN++
+			}
+			data = append(data, forge(p, payload(20), addrB, addrA, peerPort, uint16(i), true)...)
+		}
+		h.Ingress(0, &frame.Rx{Data: data, Seg: len(data) / 10, Src: addrB, Dst: addrA, SrcPort: peerPort})
+	}
+	if s := h.Stats(); len(f.got) != 30 || s.Get("drop_no_qp") != 20 || s.Get("icrc_solved") != 0 {
+		t.Errorf("%d taken, %d solved", len(f.got), s.Get("icrc_solved"))
+	}
+}
+
 func TestRunWithLossInTheMiddleIsTaken(t *testing.T) {
 	h, q, f := connectedFake(t, nil)
 	for range 20 { // becomes known as our own kind

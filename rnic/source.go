@@ -39,26 +39,32 @@ const (
 	wildLimit = 4
 )
 
-// verify checks the ICRC of b, packet index of its buffer, and returns the
-// IPv4 Identification and don't-fragment flag it was sent with.
-func (s *source) verify(b []byte, index int, n *counters) (ident uint16, df, ok bool) {
+// first returns the Identification that the first packet of a buffer is guessed
+// to have.
+func (s *source) first() uint16 {
+	if s.split {
+		return s.next
+	}
+	return 0
+}
+
+// verify checks the ICRC of b, packet index of its buffer, which is guessed to
+// have the Identification guess. It returns the Identification and
+// don't-fragment flag that b was sent with.
+func (s *source) verify(b []byte, index int, guess uint16, n *counters) (ident uint16, df, ok bool) {
 	if s.dst.Is6() {
 		return 0, false, s.flow.Verify(0, false, b)
-	}
-	guess := s.next
-	if index == 0 && !s.split {
-		guess = 0
 	}
 	if !s.solving && s.flow.Verify(guess, true, b) {
 		s.took(guess)
 		return guess, true, true
 	}
-	diff := s.flow.Sum(0, false, b) ^ binary.LittleEndian.Uint32(b[len(b)-wire.ICRCLen:])
+	diff := s.flow.Sum(0, false, b) ^ icrc.Get(b[len(b)-wire.ICRCLen:])
 	ident, df, ok = s.flow.SolveDiff(diff, len(b))
 	if !ok {
 		return 0, false, false
 	}
-	if df && (ident == 0 || ident == s.next) {
+	if df && (ident == guess || ident == 0 || ident == s.next) {
 		// As good as guessed: all 32 bits are explained.
 		s.split = index == 0 && ident != 0
 		if s.solving {
