@@ -16,7 +16,7 @@ import (
 // ATOMIC are only waited for.
 type Latency struct {
 	Common
-	// Client sends first.
+	// Client is the end that sends first with SEND, and second with WRITE.
 	Client    bool
 	RecvDepth int
 	RecvBytes int // length of a receive: Size, and 40 more on UD
@@ -171,7 +171,7 @@ func (p *latencyLoop) count() {
 }
 
 // write is WRITE against WRITE: each end polls the last byte of what the
-// other writes. The server takes the first turn as listener.
+// other writes. Here the server writes first, as in perftest.
 func (p *latencyLoop) write(ctx context.Context) error {
 	l := p.l
 	last := l.Size - 1
@@ -207,7 +207,7 @@ func (p *latencyLoop) write(ctx context.Context) error {
 	for n := uint64(0); p.more(n); n++ {
 		for i := range 2 {
 			step := turn
-			if (i == 0) != l.Client {
+			if (i == 0) == l.Client {
 				step = func() (bool, error) { return listen(n + 1) }
 			}
 			if ok, err := step(); !ok || err != nil {
