@@ -278,22 +278,25 @@ func sendOpcode(o ib.WROp) ib.WCOp {
 	return ib.WCSend
 }
 
-// complete retires the head WQE w with success.
+// complete retires the head WQE w with success. The slot is free before the
+// application learns of it, so that it may post at once.
 func (e *Engine) complete(w *transport.SendWQE) {
 	if w.Op.IsSend() {
 		e.cfg.Counters.RDMASends++
 	}
-	if e.cfg.SigAll || w.Flags&ib.Signaled != 0 {
-		e.wc = ib.WC{ID: w.ID, Op: sendOpcode(w.Op), QPN: e.cfg.QPN}
-		switch {
-		case w.Op == ib.Read:
-			e.wc.Bytes = w.Len
-		case w.Op.IsAtomic():
-			e.wc.Bytes = 8
-		}
-		e.cfg.Sink.SendDone(&e.wc)
+	if !e.cfg.SigAll && w.Flags&ib.Signaled == 0 {
+		e.retire()
+		return
+	}
+	e.wc = ib.WC{ID: w.ID, Op: sendOpcode(w.Op), QPN: e.cfg.QPN}
+	switch {
+	case w.Op == ib.Read:
+		e.wc.Bytes = w.Len
+	case w.Op.IsAtomic():
+		e.wc.Bytes = 8
 	}
 	e.retire()
+	e.cfg.Sink.SendDone(&e.wc)
 }
 
 // retire frees the head slot; psn moves on with una where it lay in it.

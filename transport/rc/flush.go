@@ -26,16 +26,16 @@ func (e *Engine) fail(st ib.WCStatus, vendorErr uint32) {
 
 func (e *Engine) sendError(w *transport.SendWQE, st ib.WCStatus, vendorErr uint32) {
 	e.wc = ib.WC{ID: w.ID, Op: sendOpcode(w.Op), Status: st, QPN: e.cfg.QPN, VendorErr: vendorErr}
-	e.cfg.Sink.SendDone(&e.wc)
 	e.cfg.Send.Retire()
+	e.cfg.Sink.SendDone(&e.wc)
 }
 
 // receiveError completes the head receive with an error.
 func (e *Engine) receiveError(st ib.WCStatus, vendorErr uint32) {
 	w := e.cfg.Recv.Peek()
 	e.wc = ib.WC{ID: w.ID, Op: ib.WCRecv, Status: st, QPN: e.cfg.QPN, VendorErr: vendorErr}
-	e.cfg.Sink.RecvDone(&e.wc, true)
 	e.cfg.Recv.Pop()
+	e.cfg.Sink.RecvDone(&e.wc, true)
 }
 
 // enterError takes the queue pair to Error and flushes both queues

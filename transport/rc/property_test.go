@@ -28,7 +28,7 @@ import (
 //	               and its own destination
 
 const (
-	zoneRead = 32 << 10
+	zoneRead = 16 << 10
 	words    = 8
 )
 
@@ -104,22 +104,34 @@ func (w *world) cut(s *side, off, n int) []ib.SGE {
 	return l
 }
 
-func (w *world) size(mtu int) int {
+// plan is one work request to be posted.
+type plan struct {
+	side, size int
+	op         ib.WROp
+	at         clock.Time
+}
+
+// size draws the length of a message.
+func (w *world) size(op ib.WROp, mtu int) int {
+	if op.IsAtomic() {
+		return 8
+	}
 	switch w.rng.IntN(6) {
 	case 0:
 		return w.rng.IntN(5)
 	case 1:
 		return w.rng.IntN(64)
 	case 2:
-		return max(0, (1+w.rng.IntN(4))*mtu+w.rng.IntN(3)-1)
+		return (1+w.rng.IntN(3))*mtu + w.rng.IntN(3) - 1
 	case 3:
-		return w.rng.IntN(12 * mtu)
+		return w.rng.IntN(min(40*mtu, zoneRead-64))
 	}
 	return w.rng.IntN(2 * mtu)
 }
 
 // add schedules one work request of s and what the peer must do for it.
-func (w *world) add(s *side, op ib.WROp, mtu int, at clock.Time, sigAll bool) {
+func (w *world) add(pn plan, sigAll bool) {
+	s, op, n, at := w.sides[pn.side], pn.op, pn.size, pn.at
 	id := uint64(len(s.wantSent)+1)<<32 | uint64(s.posted)
 	s.posted++
 	p := s.peer
@@ -137,10 +149,8 @@ func (w *world) add(s *side, op ib.WROp, mtu int, at clock.Time, sigAll bool) {
 	if s == w.sides[1] {
 		wc.QPN = qpnB
 	}
-	n := w.size(mtu)
 	switch op {
 	case ib.Read:
-		n = min(n, zoneRead-64)
 		src := 64 + w.rng.IntN(zoneRead-64-n+1)
 		dst := s.alloc(n)
 		wr.SGL, wr.Remote = w.cut(s, dst, n), p.remote(src)
@@ -350,7 +360,23 @@ func lossy(op ib.WROp) func(*rapid.T) {
 		counts := [2]int{rapid.IntRange(1, 10).Draw(t, "postsA"), rapid.IntRange(0, 6).Draw(t, "postsB")}
 		o.seed = rapid.Uint64().Draw(t, "seed")
 		w.rng = rand.New(rand.NewPCG(o.seed, 1))
-		o.mem = zoneRead + 2*16*13*mtu.Bytes()
+		var plans []plan
+		o.mem = zoneRead
+		for i, n := range counts {
+			at := clock.Time(0)
+			for range n {
+				if w.rng.IntN(3) == 0 {
+					at = at.Add(time.Duration(w.rng.IntN(100_000)))
+				}
+				use := op
+				if w.rng.IntN(3) == 0 {
+					use = allOps[w.rng.IntN(len(allOps))]
+				}
+				p := plan{i, w.size(use, mtu.Bytes()), use, at}
+				plans = append(plans, p)
+				o.mem += p.size + 8
+			}
+		}
 		a, b := connect(t, o)
 		w.sides = [2]*side{{node: a}, {node: b}}
 		w.sides[0].peer, w.sides[1].peer = w.sides[1], w.sides[0]
@@ -361,18 +387,8 @@ func lossy(op ib.WROp) func(*rapid.T) {
 			s.brk = zoneRead
 			s.want = bytes.Clone(s.buf)
 		}
-		for i, s := range w.sides {
-			at := clock.Time(0)
-			for range counts[i] {
-				if w.rng.IntN(3) == 0 {
-					at = at.Add(time.Duration(w.rng.IntN(100_000)))
-				}
-				use := op
-				if w.rng.IntN(3) == 0 {
-					use = allOps[w.rng.IntN(len(allOps))]
-				}
-				w.add(s, use, mtu.Bytes(), at, o.sigAll)
-			}
+		for _, p := range plans {
+			w.add(p, o.sigAll)
 		}
 		w.order()
 		w.run()

@@ -27,6 +27,7 @@ type requester struct {
 	// Since the last packet that asked for an acknowledgement.
 	quietPackets int
 	quietBytes   int
+	askedAt      clock.Time // when it left
 
 	reads readRing
 
@@ -274,19 +275,20 @@ func (e *Engine) sent(now clock.Time, s *segment) {
 }
 
 // wantsAck decides whether the packet just sent asks for an acknowledgement: on
-// the last of a message, often enough for the window and the peer's patience,
-// and before the requester has to stop.
-func (e *Engine) wantsAck(s *segment) bool {
+// the last of a message, often enough for the window, for the timer however
+// slowly packets leave, and before the requester has to stop.
+func (e *Engine) wantsAck(now clock.Time, s *segment) bool {
 	q := &e.req
 	q.quietPackets++
 	q.quietBytes += s.cost
 	win := e.cfg.Window
 	if !s.ends() && !q.probe && q.quietPackets < maxQuiet &&
 		q.quietBytes < win.Limit()/4 && win.Room() >= e.mtu+overhead &&
-		q.psn.Sub(q.una) < maxUnacked {
+		q.psn.Sub(q.una) < maxUnacked &&
+		(e.timeout == 0 || now.Sub(q.askedAt) < e.timeout/4) {
 		return false
 	}
-	q.quietPackets, q.quietBytes = 0, 0
+	q.quietPackets, q.quietBytes, q.askedAt = 0, 0, now
 	return true
 }
 

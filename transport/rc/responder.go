@@ -314,8 +314,8 @@ func (e *Engine) receiveDone(a *arrival) {
 		e.wc.Flags, e.wc.Imm = ib.WCWithImm, a.p.Imm
 	}
 	e.cfg.Counters.RDMARecvs++
-	e.cfg.Sink.RecvDone(&e.wc, a.p.Solicited)
 	e.cfg.Recv.Pop()
+	e.cfg.Sink.RecvDone(&e.wc, a.p.Solicited)
 }
 
 // nak makes a negative acknowledgement of the expected PSN due. Until that PSN

@@ -187,5 +187,5 @@ func (e *Engine) emitRequest(now clock.Time, out *transport.Out) {
 		out.Solicited = s.ends() && w.Flags&ib.Solicited != 0 && consumesReceive(w.Op)
 	}
 	e.sent(now, s)
-	out.AckReq = e.wantsAck(s)
+	out.AckReq = e.wantsAck(now, s)
 }
