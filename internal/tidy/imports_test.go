@@ -37,6 +37,10 @@ var layers = []struct {
 // pure packages are told the time and have no concurrency of their own.
 var pure = []string{"ib", "frame", "wire/...", "mem", "transport/...", "rnic/...", "fabric/..."}
 
+// testOnly packages help tests: they may do what tests may, and only tests and
+// each other may import them.
+var testOnly = []string{"wire/internal/golden", "transport/internal/enginetest", "link/linktest", "test/..."}
+
 // forbidden standard packages in pure code, with the files that may use them.
 var forbidden = map[string][]string{
 	"net":         nil,
@@ -166,9 +170,23 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
+func TestTestPackagesStayInTests(t *testing.T) {
+	for _, f := range sources(t) {
+		if f.test || matchesAny(testOnly, f.pkg) {
+			continue
+		}
+		for _, imp := range f.ast.Imports {
+			path, _ := strconv.Unquote(imp.Path.Value)
+			if in, ok := strings.CutPrefix(path, module+"/"); ok && matchesAny(testOnly, in) {
+				t.Errorf("%s imports %s, which is for tests", f.rel, in)
+			}
+		}
+	}
+}
+
 func TestPurePackagesHaveNoShell(t *testing.T) {
 	for _, f := range sources(t) {
-		if f.test || !matchesAny(pure, f.pkg) || strings.Contains(f.pkg, "/internal/gen") {
+		if f.test || !matchesAny(pure, f.pkg) || matchesAny(testOnly, f.pkg) {
 			continue
 		}
 		for _, imp := range f.ast.Imports {
