@@ -57,7 +57,8 @@ type Counters struct {
 	TxNoPort  uint64 // a source port that Path did not name
 	TxSplit   uint64 // runs sent segment by segment because the system would not cut them
 
-	// System calls made, those that found nothing included.
+	// System calls made to move frames, those that found nothing included. What
+	// Go's own poller does to block a goroutine is not among them.
 	SendCalls uint64
 	RecvCalls uint64
 	WaitCalls uint64

@@ -253,7 +253,9 @@ func (l *system) Counters() link.Counters {
 			}
 		}
 	}
-	return l.cnt
+	c := l.cnt
+	c.WaitCalls = l.poll.calls.Load()
+	return c
 }
 
 func (l *system) setDrops(e *endpoint, drops uint32) {

@@ -23,7 +23,8 @@ type poller struct {
 	raw  syscall.RawConn
 	// ready asks the set whether anything in it is ready; made once.
 	ready func(fd uintptr) bool
-	clock clock.Real // for deadlines, which the runtime wants as time of day
+	calls atomic.Uint64 // of ready
+	clock clock.Real    // for deadlines, which the runtime wants as time of day
 	got   [4]unix.EpollEvent
 
 	waiting atomic.Bool // a goroutine is in wait
@@ -50,6 +51,7 @@ func (p *poller) open() error {
 		return err
 	}
 	p.ready = func(fd uintptr) bool {
+		p.calls.Add(1)
 		n, _, e := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, fd, uintptr(unsafe.Pointer(&p.got)), uintptr(len(p.got)), 0, 0, 0)
 		return e == 0 && n > 0
 	}

@@ -115,6 +115,7 @@ func (l *portable) read(e *portableEnd) {
 	for {
 		n, from, err := e.main.ReadFromUDPAddrPort(buf)
 		l.mu.Lock()
+		l.cnt.RecvCalls++
 		if l.closed || errors.Is(err, net.ErrClosed) {
 			l.pool.Put(buf)
 			l.mu.Unlock()
@@ -288,6 +289,7 @@ func (l *portable) send(r *frame.Run) bool {
 	if dst.IsLinkLocalUnicast() && dst.Is6() {
 		dst = dst.WithZone(e.zone)
 	}
+	l.cnt.SendCalls++
 	if _, err := c.WriteToUDPAddrPort(r.Buf[:r.N], netip.AddrPortFrom(dst, l.port)); err != nil {
 		l.cnt.TxRefused++
 		if !l.refused[r.Dst] && len(l.events) < maxEvents {

@@ -77,6 +77,7 @@ func (l *system) recvFrom(e *endpoint, rx []frame.Rx, bytes *int) int {
 	n := 0
 	for n < len(rx) && *bytes < rxBytes {
 		want := min(max(e.ask, 1), len(rx)-n)
+		l.cnt.RecvCalls++
 		got := l.rx.receive(e.main.fd, want, l.pool.Get)
 		for i := range got {
 			if l.rx.hdr[i].hdr.Flags&unix.MSG_TRUNC != 0 {

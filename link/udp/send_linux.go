@@ -244,6 +244,7 @@ func (l *system) send(r *frame.Run) bool {
 	if odd != nil && odd.whole && r.Segs > 1 {
 		return l.sendSplit(e, s, r)
 	}
+	l.cnt.SendCalls++
 	errno := l.tx.send(e, s.fd, l.port, r, r.Buf[:r.N], r.Segs > 1)
 	switch errno {
 	case 0:
@@ -349,6 +350,7 @@ func (l *system) sendSplit(e *endpoint, s sock, r *frame.Run) bool {
 	for i := range r.Segs {
 		seg := r.Buf[i*r.Seg : min((i+1)*r.Seg, r.N)]
 		l.moveICRC(r, seg, i, 0)
+		l.cnt.SendCalls++
 		switch errno := l.tx.send(e, s.fd, l.port, r, seg, false); errno {
 		case 0:
 		case unix.EAGAIN:
