@@ -3,10 +3,11 @@ SHELL := /bin/bash
 GO ?= go
 FUZZTIME ?= 10s
 BENCH ?= .
+BENCHFLAGS ?=
 TOOL := $(GO) tool -modfile=tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fuzz bench interop interop-full nightly gen tidy cover clean
+.PHONY: help build test race lint fuzz bench microbench interop interop-full nightly gen tidy cover clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -32,7 +33,11 @@ lint: ## gofumpt and golangci-lint, pinned in tools/go.mod
 fuzz: ## every fuzz target for FUZZTIME (10s) each
 	@scripts/fuzz.sh $(FUZZTIME)
 
-bench: ## benchmarks; BENCH=regexp picks
+bench: ## speed beside iperf3, TCP and bare UDP, in ratios; BENCHFLAGS='-only regexp -rounds n -gate …'
+	@mkdir -p out
+	$(GO) run ./test/bench -json out/bench.json $(BENCHFLAGS)
+
+microbench: ## Go's benchmarks; BENCH=regexp picks
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
 nightly: ## what takes too long for every change
