@@ -343,59 +343,65 @@ var allOps = []ib.WROp{ib.Write, ib.WriteImm, ib.Send, ib.SendImm, ib.Read, ib.C
 // operation.
 func lossy(op ib.WROp) func(*rapid.T) {
 	return func(t *rapid.T) {
-		mtu := ib.MTU(rapid.IntRange(1, 5).Draw(t, "mtu"))
-		o := options{
-			mtu: mtu, depth: 64,
-			psnA: ib.PSN(rapid.SampledFrom([]int{0xFFFFF0, 0xFFFFFF, 0, 0x7FFFFE, 0x123456}).Draw(t, "psnA")),
-			psnB: ib.PSN(rapid.IntRange(0xFFFFE0, 0xFFFFFF).Draw(t, "psnB")),
-			rd:   uint8(rapid.SampledFrom([]int{1, 2, 3, 4, 16}).Draw(t, "rd")), timeout: 5, retry: 7, rnrRetry: 7,
-			rnrTimer: uint8(rapid.IntRange(1, 4).Draw(t, "rnrTimer")),
-			access:   ib.RemoteAll, window: rapid.Bool().Draw(t, "window"), noCredits: rapid.Bool().Draw(t, "noCredits"),
-			sigAll: rapid.Bool().Draw(t, "sigAll"),
-		}
-		w := &world{t: t, delay: 3 * time.Microsecond}
-		w.to.loss = rapid.IntRange(0, 30).Draw(t, "loss")
-		w.to.dup = rapid.IntRange(0, 30).Draw(t, "dup")
-		w.to.reorder = rapid.IntRange(0, 30).Draw(t, "reorder")
-		counts := [2]int{rapid.IntRange(1, 10).Draw(t, "postsA"), rapid.IntRange(0, 6).Draw(t, "postsB")}
-		o.seed = rapid.Uint64().Draw(t, "seed")
-		w.rng = rand.New(rand.NewPCG(o.seed, 1))
-		var plans []plan
-		o.mem = zoneRead
-		for i, n := range counts {
-			at := clock.Time(0)
-			for range n {
-				if w.rng.IntN(3) == 0 {
-					at = at.Add(time.Duration(w.rng.IntN(100_000)))
-				}
-				use := op
-				if w.rng.IntN(3) == 0 {
-					use = allOps[w.rng.IntN(len(allOps))]
-				}
-				p := plan{i, w.size(use, mtu.Bytes()), use, at}
-				plans = append(plans, p)
-				o.mem += p.size + 8
-			}
-		}
-		a, b := connect(t, o)
-		w.sides = [2]*side{{node: a}, {node: b}}
-		w.sides[0].peer, w.sides[1].peer = w.sides[1], w.sides[0]
-		for _, s := range w.sides {
-			for i := 0; i < zoneRead; i += 8 {
-				binary.LittleEndian.PutUint64(s.buf[i:], w.rng.Uint64())
-			}
-			s.brk = zoneRead
-			s.want = bytes.Clone(s.buf)
-		}
-		for _, p := range plans {
-			w.add(p, o.sigAll)
-		}
-		w.order()
+		w := newWorld(t, op, 7)
 		w.run()
 		for _, s := range w.sides {
 			w.check(s)
 		}
 	}
+}
+
+// newWorld draws a connection, its link, and what both ends post.
+func newWorld(t *rapid.T, op ib.WROp, rnrRetry uint8) *world {
+	mtu := ib.MTU(rapid.IntRange(1, 5).Draw(t, "mtu"))
+	o := options{
+		mtu: mtu, depth: 64,
+		psnA: ib.PSN(rapid.SampledFrom([]int{0xFFFFF0, 0xFFFFFF, 0, 0x7FFFFE, 0x123456}).Draw(t, "psnA")),
+		psnB: ib.PSN(rapid.IntRange(0xFFFFE0, 0xFFFFFF).Draw(t, "psnB")),
+		rd:   uint8(rapid.SampledFrom([]int{1, 2, 3, 4, 16}).Draw(t, "rd")), timeout: 5, retry: 7, rnrRetry: rnrRetry,
+		rnrTimer: uint8(rapid.IntRange(1, 4).Draw(t, "rnrTimer")),
+		access:   ib.RemoteAll, window: rapid.Bool().Draw(t, "window"), noCredits: rapid.Bool().Draw(t, "noCredits"),
+		sigAll: rapid.Bool().Draw(t, "sigAll"),
+	}
+	w := &world{t: t, delay: 3 * time.Microsecond}
+	w.to.loss = rapid.IntRange(0, 30).Draw(t, "loss")
+	w.to.dup = rapid.IntRange(0, 30).Draw(t, "dup")
+	w.to.reorder = rapid.IntRange(0, 30).Draw(t, "reorder")
+	counts := [2]int{rapid.IntRange(1, 10).Draw(t, "postsA"), rapid.IntRange(0, 6).Draw(t, "postsB")}
+	o.seed = rapid.Uint64().Draw(t, "seed")
+	w.rng = rand.New(rand.NewPCG(o.seed, 1))
+	var plans []plan
+	o.mem = zoneRead
+	for i, n := range counts {
+		at := clock.Time(0)
+		for range n {
+			if w.rng.IntN(3) == 0 {
+				at = at.Add(time.Duration(w.rng.IntN(100_000)))
+			}
+			use := op
+			if w.rng.IntN(3) == 0 {
+				use = allOps[w.rng.IntN(len(allOps))]
+			}
+			p := plan{i, w.size(use, mtu.Bytes()), use, at}
+			plans = append(plans, p)
+			o.mem += p.size + 8
+		}
+	}
+	a, b := connect(t, o)
+	w.sides = [2]*side{{node: a}, {node: b}}
+	w.sides[0].peer, w.sides[1].peer = w.sides[1], w.sides[0]
+	for _, s := range w.sides {
+		for i := 0; i < zoneRead; i += 8 {
+			binary.LittleEndian.PutUint64(s.buf[i:], w.rng.Uint64())
+		}
+		s.brk = zoneRead
+		s.want = bytes.Clone(s.buf)
+	}
+	for _, p := range plans {
+		w.add(p, o.sigAll)
+	}
+	w.order()
+	return w
 }
 
 // order sorts the actions by time.
@@ -408,5 +414,87 @@ func (w *world) order() {
 func TestLossy(t *testing.T) {
 	for _, op := range allOps {
 		t.Run(op.String(), func(t *testing.T) { rapid.Check(t, lossy(op)) })
+	}
+}
+
+// TestLossyFailures: the same, and at some moment one end fails: its queue pair
+// goes to Error or Reset, a region disappears, a right is withdrawn, or a work
+// request is wrong. What completes does so once and in order: successes, then
+// at most one error that fits, then flushes; nothing stays in flight, and both
+// ends become quiet.
+// rule: completions keep coming after failures
+// rule: in-flight limit
+func TestLossyFailures(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, rapid.SampledFrom(allOps).Draw(t, "op"), 6)
+		kind := rapid.SampledFrom([]string{"error", "reset", "region", "access", "lkey", "rkey"}).Draw(t, "failure")
+		who := w.sides[rapid.IntRange(0, 1).Draw(t, "who")]
+		when := clock.Time(rapid.IntRange(0, 400_000).Draw(t, "when"))
+		w.at(when, func(now clock.Time) { w.fail(who, kind, now) })
+		w.order()
+		w.run()
+		for _, s := range w.sides {
+			w.checkFailed(s)
+		}
+	})
+}
+
+// fail makes something go wrong.
+func (w *world) fail(s *side, kind string, now clock.Time) {
+	switch kind {
+	case "error":
+		s.eng.Modify(now, &ib.QPAttr{Mask: ib.AttrState, State: ib.Error})
+	case "reset":
+		s.eng.Modify(now, &ib.QPAttr{Mask: ib.AttrState, State: ib.Reset})
+	case "region":
+		s.mem.Deregister(s.mr)
+	case "access":
+		s.eng.Modify(now, &ib.QPAttr{Mask: ib.AttrAccess})
+	case "lkey", "rkey":
+		bad := ib.SendWR{ID: 1 << 60, Op: allOps[w.rng.IntN(len(allOps))], SGL: []ib.SGE{s.sge(0, 8)}, Remote: s.peer.remote(0)}
+		bad.SGL[0].LKey++
+		if kind == "rkey" {
+			bad.SGL[0].LKey--
+			bad.Remote.RKey++
+		}
+		if s.sq.Free() > 0 && s.eng.State() == ib.RTS {
+			s.wr(now, bad)
+		}
+	}
+}
+
+// checkFailed checks the completions of one side of a connection that may have
+// failed.
+func (w *world) checkFailed(s *side) {
+	for _, list := range [][]ib.WC{s.sent, s.recvd} {
+		last, failed := int64(-1), false
+		for i := range list {
+			wc := &list[i]
+			if id := int64(wc.ID & 0xFFFFFFFF); wc.ID != 1<<60 {
+				if id <= last {
+					w.t.Fatalf("%s: out of order%s", s.name, wcs(list))
+				}
+				last = id
+			}
+			switch {
+			case wc.Status == ib.Success && failed:
+				w.t.Fatalf("%s: success after a failure%s", s.name, wcs(list))
+			case wc.Status != ib.Success && wc.Status != ib.WRFlushErr && failed:
+				w.t.Fatalf("%s: a second error%s", s.name, wcs(list))
+			}
+			failed = failed || wc.Status != ib.Success
+		}
+		if failed && s.eng.State() != ib.Error && s.eng.State() != ib.Reset {
+			w.t.Fatalf("%s: failed, but in %v%s", s.name, s.eng.State(), wcs(list))
+		}
+	}
+	if s.eng.State() == ib.Error && (s.sq.Free() != s.sq.Depth() || s.rq.Posted() != 0) {
+		w.t.Fatalf("%s: %d sends and %d receives left in Error", s.name, s.sq.Depth()-s.sq.Free(), s.rq.Posted())
+	}
+	if n := s.win.InFlight(); n != 0 || s.eng.Flight() != 0 {
+		w.t.Fatalf("%s: %d bytes in flight", s.name, n)
+	}
+	if s.eng.Deadline() != clock.Never || s.eng.SendAt() != clock.Never {
+		w.t.Fatalf("%s: not quiet", s.name)
 	}
 }
