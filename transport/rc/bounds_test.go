@@ -116,6 +116,65 @@ func judge(t *testing.T, b *node, q *wire.Packet, before []byte) {
 	}
 }
 
+// TestEmitOverwrites: whatever was in Out before, what an engine emits is the
+// same.
+// rule: segmentation
+func TestEmitOverwrites(t *testing.T) {
+	talk := func(dirty bool) (all []string) {
+		o := lossless()
+		o.noCredits = true
+		a, b := connect(t, o)
+		for range 3 {
+			b.recv(0, ib.RecvWR{SGL: []ib.SGE{b.sge(0, 600)}})
+		}
+		for _, op := range allOps {
+			size := 600
+			if op.IsAtomic() {
+				size = 8
+			}
+			a.wr(0, ib.SendWR{Op: op, SGL: []ib.SGE{a.sge(0, size)}, Remote: b.remote(0)})
+		}
+		for moved := true; moved; {
+			moved = false
+			for _, d := range [2][2]*node{{a, b}, {b, a}} {
+				h, ok := d[0].eng.Next(0)
+				if !ok {
+					continue
+				}
+				moved = true
+				var out transport.Out
+				if dirty {
+					out.Packet = wire.Packet{
+						Solicited: true, MigReq: true, FECN: true, BECN: true, AckReq: true, Pad: 3, TVer: 9, PKey: 1, DestQPN: 5,
+						PSN: 77, AETH: wire.AETH{Syndrome: 0xFF, MSN: 9}, Imm: 4, IETH: 5, RETH: wire.RETH{VA: 1, RKey: 2, Len: 3},
+						Atomic: wire.AtomicETH{VA: 1}, AtomicAck: 6, Payload: make([]byte, 7),
+					}
+					out.Len, out.Inline = 5, make([]byte, 5)
+				}
+				d[0].eng.Emit(0, &out)
+				b := make([]byte, out.HeaderLen())
+				out.EncodeHeaders(b)
+				body := []byte{}
+				for _, f := range out.Frags {
+					body = append(body, f.Data...)
+				}
+				all = append(all, fmt.Sprintf("%d %x %x %d", h.WireLen, b, body, len(out.Inline)))
+				d[1].give(0, packet{b: append(append(b, body...), make([]byte, wire.PadFor(len(body)))...)})
+			}
+		}
+		return all
+	}
+	clean, dirty := talk(false), talk(true)
+	if len(clean) < 20 || fmt.Sprint(clean) != fmt.Sprint(dirty) {
+		t.Errorf("%d packets, %d packets", len(clean), len(dirty))
+		for i := range min(len(clean), len(dirty)) {
+			if clean[i] != dirty[i] {
+				t.Fatalf("packet %d\n%s\n%s", i, clean[i], dirty[i])
+			}
+		}
+	}
+}
+
 // TestUnusedEngineIsSmall: an engine that has not been used costs little.
 // rule: size of an unused engine
 func TestUnusedEngineIsSmall(t *testing.T) {

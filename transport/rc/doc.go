@@ -35,9 +35,10 @@
 // ATOMIC is acknowledged by its response alone, so an acknowledgement of a
 // later PSN while the head is one of these is an implied NAK.
 //
-// A READ is requested in chunks (of a fixed number of PSNs, so that a retry
-// never asks across a boundary that the responder knows) when a [Window] limits
-// what may be under way: the response bytes count in it.
+// When a [transport.Window] limits what may be under way, the bytes of READ
+// responses count in it, and a READ is asked for in several requests, each of
+// the same number of PSNs: a retry never asks across the border of two, because
+// the responder remembers requests.
 //
 // # Responder
 //

@@ -199,11 +199,11 @@ func (e *Engine) nextRequest(now clock.Time) (transport.Head, bool) {
 	return transport.Head{WireLen: wireLen(op, n)}, true
 }
 
-// wants returns the room that a segment waits for. A READ chunk asks for half
+// wants returns the room that a segment waits for. A READ waits for a quarter of
 // the window at most, lest packets of others keep it waiting for ever.
 func (e *Engine) wants(s *segment) int {
 	if s.psns > 1 {
-		return min(s.cost, e.cfg.Window.Limit()/2)
+		return min(s.cost, e.cfg.Window.Limit()/4)
 	}
 	return s.cost
 }
