@@ -1,8 +1,12 @@
 package bench
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 	"unsafe"
@@ -57,3 +61,28 @@ func processCPU() time.Duration {
 }
 
 func yieldThread() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
+
+// pin lets all threads of a process, and those that they start, run on one
+// processor only; on all of them for a negative one.
+func pin(pid, cpu int) error {
+	var set unix.CPUSet
+	for i := range runtime.NumCPU() {
+		if cpu < 0 || i == cpu {
+			set.Set(i)
+		}
+	}
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		tid, err := strconv.Atoi(t.Name())
+		if err != nil {
+			continue
+		}
+		if err := unix.SchedSetaffinity(tid, &set); err != nil && !errors.Is(err, unix.ESRCH) {
+			return os.NewSyscallError("sched_setaffinity", err)
+		}
+	}
+	return nil
+}

@@ -17,3 +17,4 @@ func processCPU() time.Duration         { return 0 }
 func yieldThread()                      { runtime.Gosched() }
 func newGSO(*child, *Spec) (end, error) { return nil, errLinux }
 func newSpinUDP(*child) (end, error)    { return nil, errLinux }
+func pin(int, int) error                { return nil }

@@ -85,6 +85,7 @@ func (r *Row) Judge(ratio float64) (Verdict, bool) {
 type Group struct {
 	Name     string
 	Network  string // lo or veth
+	Unpinned bool   // the children run on any processor
 	Subjects map[string]Spec
 	Rows     []Row
 }
@@ -184,7 +185,7 @@ func spinning(network string) Group {
 // blocking is a small message there and back while everybody waits.
 func blocking(network string) Group {
 	name := network + " block 64B"
-	return Group{Name: name, Network: network, Subjects: map[string]Spec{
+	return Group{Name: name, Network: network, Unpinned: true, Subjects: map[string]Spec{
 		"UDPConn": {Kind: KindUDP, Blocking: true},
 		"send":    {Kind: KindPing, Op: "send", Size: pingBytes, Blocking: true},
 	}, Rows: []Row{
@@ -266,7 +267,7 @@ func Select(all []Group, only *regexp.Regexp) []Group {
 			}
 		}
 		if len(rows) > 0 {
-			kept = append(kept, Group{g.Name, g.Network, subjects, rows})
+			kept = append(kept, Group{g.Name, g.Network, g.Unpinned, subjects, rows})
 		}
 	}
 	return kept

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"regexp"
+	"runtime"
 	"slices"
 	"time"
 )
@@ -17,6 +18,7 @@ type Config struct {
 	Rounds int            // 7
 	Slot   time.Duration  // of each subject in each round: 400 ms
 	Only   *regexp.Regexp // rows to measure; nil: all
+	NoPin  bool           // let the children run on any processor, always
 	Seed   uint64         // of the order; 0: of the time
 	Port   int            // the first of the UDP and TCP ports used; 0: by the seed
 	Out    io.Writer      // the report
@@ -158,6 +160,9 @@ func (r *runner) group(g *Group, title string) []Result {
 		}
 		return rows
 	}
+	if err := r.pin(p, g); err != nil {
+		fmt.Fprintf(r.cfg.Out, "\nnot pinned: %v\n", err)
+	}
 	samples, wrong := r.rounds(p, g, title)
 	for i, row := range g.Rows {
 		r.evaluate(&rows[i], &row, samples, wrong)
@@ -168,6 +173,17 @@ func (r *runner) group(g *Group, title string) []Result {
 		delete(r.pairs, g.Network)
 	}
 	return rows
+}
+
+// pin keeps the two children on different processors, unless the group is
+// about waking up: a sleeping processor takes longer to wake than a thread to
+// move.
+func (r *runner) pin(p *pair, g *Group) error {
+	near, far := 0, runtime.NumCPU()-1
+	if g.Unpinned || r.cfg.NoPin || far == 0 {
+		near, far = -1, -1
+	}
+	return errors.Join(pin(p.near.cmd.Process.Pid, near), pin(p.far.cmd.Process.Pid, far))
 }
 
 // pair returns the children of a network, or why there cannot be any.

@@ -24,6 +24,7 @@ func main() {
 	list := flag.Bool("list", false, "list the rows and stop")
 	flag.IntVar(&cfg.Rounds, "rounds", 0, "rounds (default 7)")
 	flag.DurationVar(&cfg.Slot, "slot", 0, "length of a slot (default 400ms)")
+	flag.BoolVar(&cfg.NoPin, "nopin", false, "do not keep the two processes on different processors")
 	flag.Uint64Var(&cfg.Seed, "seed", 0, "seed of the order of slots (default by the time)")
 	flag.Parse()
 	if *only != "" {
