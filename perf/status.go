@@ -24,7 +24,7 @@ func Explain(s ib.WCStatus, timeoutExp uint8, retries int) string {
 	case ib.WRFlushErr:
 		return "the queue pair is in error because an earlier request failed; that one tells why"
 	case ib.RemInvReqErr:
-		return "the peer refuses the request; likely: the two ends use different path MTUs (-m), the peer does not allow the operation, or its receive is too short (-s)"
+		return "the peer refuses the request; likely: the two ends use different path MTUs (-m) or run different programs, or the receive there is too short (-s)"
 	case ib.RemAccessErr:
 		return "the peer's key or address does not cover the request; likely: -s or -q differs between the two ends"
 	case ib.RemOpErr:
