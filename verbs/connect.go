@@ -177,10 +177,10 @@ func (c *connection) run(conn net.Conn) (*Peer, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case said != "": // even if it has hung up since
+		return nil, errorf(ErrHandshake, "the other end failed: %s", said)
 	case swapErr != nil:
 		return nil, swapErr
-	case said != "":
-		return nil, errorf(ErrHandshake, "the other end failed: %s", said)
 	}
 	c.qp.peerAH = c.ah
 	return peer, nil
