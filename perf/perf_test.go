@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,21 @@ import (
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/perf/handshake"
 )
+
+// Addresses of this host that no other package's tests use: their UDP port 4791
+// belongs to one process at a time.
+const (
+	serverAddr = "127.0.5.1"
+	clientAddr = "127.0.5.2"
+)
+
+// needLoopback skips a test that needs more loopback addresses than one.
+func needLoopback(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("needs two loopback addresses")
+	}
+}
 
 // freePort returns a TCP port that nobody has at the moment.
 func freePort(t *testing.T) int {
@@ -46,14 +62,15 @@ type end struct {
 	notes string
 }
 
-// pairOf runs a server on 127.0.0.1 and a client on 127.0.0.2.
+// pairOf runs a server and a client on an address of this host each.
 func pairOf(t *testing.T, c, s Config) (client, server end) {
 	t.Helper()
+	needLoopback(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	c.Port = freePort(t)
 	s.Port = c.Port
-	c.Peer, c.Device, s.Device = "127.0.0.1", "127.0.0.2", "127.0.0.1"
+	c.Peer, c.Device, s.Device = serverAddr, clientAddr, serverAddr
 	sw := &ready{ch: make(chan struct{})}
 	var cw, cn, sn bytes.Buffer
 	s.Out, s.Notes, c.Out, c.Notes = sw, &sn, &cw, &cn
@@ -231,6 +248,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestPingpongAgainstItself(t *testing.T) {
+	needLoopback(t)
 	for _, q := range []ib.QPType{ib.RC, ib.UC, ib.UD} {
 		for _, events := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v events %v", q, events), func(t *testing.T) {
@@ -239,7 +257,7 @@ func TestPingpongAgainstItself(t *testing.T) {
 				s := PingpongDefaults(q)
 				s.Port, s.Iters, s.Check, s.Events = freePort(t), 50, true, events
 				c := s
-				c.Peer, c.Device, s.Device = "127.0.0.1", "127.0.0.2", "127.0.0.1"
+				c.Peer, c.Device, s.Device = serverAddr, clientAddr, serverAddr
 				type res struct {
 					o   *PingpongOutcome
 					err error

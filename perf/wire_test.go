@@ -41,19 +41,21 @@ func TestNobodyThere(t *testing.T) {
 }
 
 func TestPortTaken(t *testing.T) {
+	needLoopback(t)
 	l, err := net.Listen("tcp", ":0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	s := Defaults(handshake.Write, false)
-	s.Port, s.Device = l.Addr().(*net.TCPAddr).Port, "127.0.0.1"
+	s.Port, s.Device = l.Addr().(*net.TCPAddr).Port, serverAddr
 	_, err = Run(t.Context(), s)
 	oneLineError(t, "port taken", err, "-p")
 }
 
 // TestForeignPeers connects programs that are no peers to a server.
 func TestForeignPeers(t *testing.T) {
+	needLoopback(t)
 	for name, say := range map[string]string{
 		"silence":     "",
 		"a browser":   "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -62,7 +64,7 @@ func TestForeignPeers(t *testing.T) {
 		"a pingpong":  "0000:000030:a7489a:00000000000000000000ffff0a4d000c\x00",
 	} {
 		s := Defaults(handshake.Write, false)
-		s.Port, s.Device = freePort(t), "127.0.0.1"
+		s.Port, s.Device = freePort(t), serverAddr
 		w := &ready{ch: make(chan struct{})}
 		waiting := w.ch
 		s.Out = w
@@ -91,9 +93,10 @@ func itoa(n int) string {
 }
 
 func TestInterruptEndsEveryWait(t *testing.T) {
+	needLoopback(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	s := Defaults(handshake.Send, false)
-	s.Port, s.Device = freePort(t), "127.0.0.1"
+	s.Port, s.Device = freePort(t), serverAddr
 	w := &ready{ch: make(chan struct{})}
 	waiting := w.ch
 	s.Out = w

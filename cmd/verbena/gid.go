@@ -22,7 +22,7 @@ func (a app) gidCommand() *cobra.Command {
 		Use:   "gid",
 		Short: "List the GID table and say which row would be used",
 		Long: "Lists the rows of each device's GID table: index, GID, RoCE version, interface, and whether it can be\n" +
-			"used or why not. With --peer it says which row would be used towards that host, and why.\n\n" +
+			"used or why not. With --peer it says which device and row would be used towards that host, and why.\n\n" +
 			"The rule: of the rows that are usable, of the peer's address family, and link-local exactly if the\n" +
 			"peer is, the one whose address the host's routing would send from; then RoCE v2; then the lowest index.",
 		Args: cobra.NoArgs,
@@ -68,7 +68,10 @@ func (a app) gids(ctx context.Context, name, peer string, asJSON bool) error {
 		if err != nil {
 			return err
 		}
-		choice, index := choose(dev, to)
+		choice, index := "", -1
+		if name != "" || routes(dev, to) {
+			choice, index = choose(dev, to)
+		}
 		rows := []map[string]any{}
 		for _, g := range dev.GIDs() {
 			rows = append(rows, gidJSON(g))
@@ -102,6 +105,9 @@ func (a app) gids(ctx context.Context, name, peer string, asJSON bool) error {
 	}
 	for _, c := range choices {
 		fmt.Fprintln(a.out, c)
+	}
+	if to.IsValid() && len(choices) == 0 {
+		fmt.Fprintf(a.out, "No device has the address that this host sends from towards %v (%v).\n", to, sourceFor(to))
 	}
 	if !to.IsValid() {
 		fmt.Fprintln(a.out, "Which row is used depends on the peer: --peer HOST says which, and why.")
@@ -148,6 +154,21 @@ func sourceFor(peer netip.Addr) netip.Addr {
 	}
 	defer c.Close()
 	return c.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap().WithZone("")
+}
+
+// routes reports whether a device has the address that the host's routing sends
+// from towards a peer: then it is the device that a program takes without -d.
+func routes(dev *verbs.Device, peer netip.Addr) bool {
+	if !peer.IsValid() {
+		return false
+	}
+	src := sourceFor(peer)
+	for _, g := range dev.GIDs() {
+		if g.Addr.Unmap().WithZone("") == src {
+			return true
+		}
+	}
+	return false
 }
 
 // resolve returns the first address of a host.

@@ -67,11 +67,11 @@ func both(t *testing.T, name string, options []string, latency bool) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		server.status = run(ctx, app{out: &server.out, err: &server.errs}, line("127.0.0.5"))
+		server.status = run(ctx, app{out: &server.out, err: &server.errs}, line("127.0.6.5"))
 	}()
 	for ctx.Err() == nil { // until the server listens
 		client = end{}
-		client.status = run(ctx, app{out: &client.out, err: &client.errs}, line("127.0.0.6", "--out_json", "--out_json_file", file, "127.0.0.5"))
+		client.status = run(ctx, app{out: &client.out, err: &client.errs}, line("127.0.6.6", "--out_json", "--out_json_file", file, "127.0.6.5"))
 		if !strings.Contains(client.errs.String(), "refused") {
 			break
 		}

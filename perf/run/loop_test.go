@@ -107,7 +107,7 @@ func TestOverATimeHasAPeak(t *testing.T) {
 	b := Bandwidth{
 		Common: r.common(0, ib.Write, 8, 0, new(ticking)), Send: true, Depth: 16, CQMod: 1, List: 1, Peak: PeakWindows,
 	}
-	b.Phases = &Phases{Duration: 2 * time.Second, Margin: 500 * time.Millisecond}
+	b.Phases = &Phases{Duration: 80 * time.Millisecond, Margin: 10 * time.Millisecond}
 	res, err := b.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
