@@ -265,23 +265,15 @@ func (e *Engine) SendAt() clock.Time {
 // Next describes the packet that Emit would emit now. ACKs and NAKs go first,
 // READ responses and requests take turns.
 func (e *Engine) Next(now clock.Time) (transport.Head, bool) {
-	answer := e.rsp.answer()
-	if answer == pickResponse && e.requestsFirst {
+	if e.rsp.answer() == pickResponse && e.requestsFirst {
 		if h, ok := e.nextRequest(now); ok {
 			return h, true
 		}
-		answer = e.rsp.answer() // a request that failed locally may have ended it
 	}
-	if answer == pickAck && !e.late {
-		// One request goes before an ACK: often it answers the message that is
-		// acknowledged, and somebody waits for it.
-		if h, ok := e.nextRequest(now); ok {
+	for k := e.rsp.answer(); k != pickNone; k = e.rsp.answer() {
+		if h, ok := e.nextAnswer(k); ok {
 			return h, true
 		}
-		answer = e.rsp.answer()
-	}
-	if answer != pickNone {
-		return e.nextAnswer(answer)
 	}
 	return e.nextRequest(now)
 }

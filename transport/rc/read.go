@@ -38,7 +38,10 @@ func (e *Engine) rereadable(s *saved, p *wire.Packet) (stop ib.PSN, ok bool) {
 }
 
 // nextResponse describes the READ response packet or ATOMIC result that is due.
-// If the memory of a READ is gone, the response ends with a NAK instead.
+// If the memory of a READ is gone, the response ends with a NAK instead. Where
+// it had been answered to the end before, the duplicate is dropped and ok is
+// false: a straggler must not end a connection whose application has long done
+// with the region.
 func (e *Engine) nextResponse() (transport.Head, bool) {
 	r := &e.rsp
 	s := r.saved.front()
@@ -49,6 +52,11 @@ func (e *Engine) nextResponse() (transport.Head, bool) {
 	off := uint64(s.cur.Sub(s.first)) << e.shift
 	n := int(min(uint64(e.mtu), uint64(s.len)-off))
 	reg, f := e.cfg.Mem.Remote(e.cfg.PD, s.rkey, s.va+off, uint64(n), ib.RemoteRead)
+	if f != mem.FaultNone && !s.fresh {
+		e.cfg.Sink.Drop(transport.DropAccess)
+		r.saved.frontDone()
+		return transport.Head{}, false
+	}
 	if f != mem.FaultNone {
 		r.saved.clearDue()
 		e.refuse(wire.NAKRemoteAccess, transport.DropAccess)

@@ -64,6 +64,7 @@ var rules = []string{
 	"implied NAK",
 	"in-flight limit",
 	"inline",
+	"late duplicate READ",
 	"local ACK timeout",
 	"loss, duplication and reordering",
 	"lost ACK",
