@@ -33,6 +33,7 @@ packages=(
   qemu-system-x86 qemu-system-data ipxe-qemu seabios # the guest machine
   kmod iproute2 busybox-static libgcc-s1             # what its initramfs and network are made of
   perftest ibverbs-utils rdmacm-utils ibverbs-providers librdmacm1 infiniband-diags
+  gcc libc6-dev libibverbs-dev                       # for test/interop/peer; and go test -race wants cgo
   tshark tcpdump iperf3 netcat-openbsd iputils-ping procps
 )
 
