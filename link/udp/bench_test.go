@@ -2,6 +2,7 @@ package udp_test
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"runtime"
 	"sync/atomic"
@@ -155,6 +156,43 @@ func BenchmarkUDPRoundTrip(b *testing.B) {
 			<-done
 		})
 	}
+}
+
+// BenchmarkNetUDPConn is what a waiting round trip is measured against.
+func BenchmarkNetUDPConn(b *testing.B) {
+	listen := func(a netip.Addr) *net.UDPConn {
+		c, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(a, 0)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		return c
+	}
+	x, y := listen(lo1), listen(lo2)
+	to := y.LocalAddr().(*net.UDPAddr).AddrPort()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buf := make([]byte, 2048)
+		for {
+			n, from, err := y.ReadFromUDPAddrPort(buf)
+			if err != nil {
+				return
+			}
+			_, _ = y.WriteToUDPAddrPort(buf[:n], from)
+		}
+	}()
+	buf := make([]byte, 2048)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := x.WriteToUDPAddrPort(buf[:96], to); err != nil {
+			b.Fatal(err)
+		}
+		if _, _, err := x.ReadFromUDPAddrPort(buf); err != nil {
+			b.Fatal(err)
+		}
+	}
+	_, _ = x.Close(), y.Close()
+	<-done
 }
 
 func recvOne(l link.Link, rx []frame.Rx, wait bool) bool {

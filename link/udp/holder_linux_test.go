@@ -2,6 +2,7 @@ package udp
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -119,7 +120,7 @@ func TestProcAddresses(t *testing.T) {
 }
 
 func TestPortInUseNamesUs(t *testing.T) {
-	cfg := Config{Addrs: []netip.Addr{netip.MustParseAddr("127.0.0.1")}, Port: 24791}
+	cfg := Config{Addrs: []netip.Addr{netip.MustParseAddr("127.0.0.1")}, Port: uint16(31500 + os.Getpid()%500)}
 	l, err := Open(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +129,7 @@ func TestPortInUseNamesUs(t *testing.T) {
 	for _, portable := range []bool{false, true} {
 		cfg.Portable = portable
 		_, err := Open(cfg)
-		if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), "this process itself") || !strings.Contains(err.Error(), "24791") {
+		if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), "this process itself") || !strings.Contains(err.Error(), fmt.Sprint(cfg.Port)) {
 			t.Errorf("portable %v: %v", portable, err)
 		}
 	}

@@ -94,6 +94,12 @@ func openSystem(cfg Config) (_ link.Link, err error) {
 			l.caps.RxBytes = held
 		}
 	}
+	if len(l.eps) == 1 {
+		if err = l.poll.watch(l.eps[0].main.fd); err != nil {
+			l.eps[0].main.fd = -1 // closed
+			return nil, fmt.Errorf("open UDP link: %w", err)
+		}
+	}
 	if !cfg.NoOffload && canSegment(l.eps[0].main.fd) {
 		l.caps.Segments = frame.MaxSegments
 	}
@@ -298,7 +304,7 @@ func (l *system) Close() error {
 		for _, s := range e.out {
 			_ = unix.Close(s.fd)
 		}
-		if e.main.fd >= 0 {
+		if e.main.fd >= 0 && l.poll.one.file == nil {
 			_ = unix.Close(e.main.fd)
 		}
 	}

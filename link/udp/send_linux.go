@@ -208,6 +208,7 @@ func (l *system) flush(now clock.Time) {
 	if l.waiting = l.waiting[:n]; n > 0 {
 		return
 	}
+	l.poll.wantRoom(false)
 	for _, e := range l.eps {
 		if e.armed {
 			e.armed = false
@@ -262,9 +263,10 @@ func (l *system) wantRoom(e *endpoint, s sock) {
 	if s.fd == e.main.fd {
 		e.armed = true
 		l.poll.want(s.fd, unix.EPOLLIN|unix.EPOLLOUT)
-		return
+	} else {
+		l.poll.want(s.fd, unix.EPOLLOUT|unix.EPOLLONESHOT)
 	}
-	l.poll.want(s.fd, unix.EPOLLOUT|unix.EPOLLONESHOT)
+	l.poll.wantRoom(true)
 }
 
 // sendLocal moves the run's buffer to this link's own way in.

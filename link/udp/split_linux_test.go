@@ -2,6 +2,7 @@ package udp
 
 import (
 	"net/netip"
+	"os"
 	"testing"
 
 	"github.com/verbena-rdma/verbena/clock"
@@ -17,12 +18,13 @@ import (
 // Identification 0 and an ICRC for that.
 func TestSplitRunsHaveRightICRCs(t *testing.T) {
 	src, dst := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")
-	a, err := openSystem(Config{Addrs: []netip.Addr{src}, Port: 24792, RecvBuffer: 1 << 20, SendBuffer: 1 << 20})
+	port := uint16(31000 + os.Getpid()%500)
+	a, err := openSystem(Config{Addrs: []netip.Addr{src}, Port: port, RecvBuffer: 1 << 20, SendBuffer: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	b, err := openSystem(Config{Addrs: []netip.Addr{dst}, Port: 24792, RecvBuffer: 1 << 20, SendBuffer: 1 << 20})
+	b, err := openSystem(Config{Addrs: []netip.Addr{dst}, Port: port, RecvBuffer: 1 << 20, SendBuffer: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

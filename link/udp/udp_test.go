@@ -3,6 +3,7 @@ package udp_test
 import (
 	"bytes"
 	"net/netip"
+	"os"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -69,8 +70,12 @@ func TestRunArrivesWhole(t *testing.T) {
 
 var nextPort atomic.Uint32
 
-// testPort returns a port that no other test of this process uses.
-func testPort(testing.TB) uint16 { return uint16(20000 + nextPort.Add(1)) }
+// testPort returns a port that no other test of this process uses, and hardly
+// one of another process at the same time.
+func testPort(testing.TB) uint16 {
+	const first, each, processes = 10000, 500, 40
+	return uint16(first + os.Getpid()%processes*each + int(nextPort.Add(1))%each)
+}
 
 // conform runs the suite over two links, and over one link with two addresses.
 func conform(t *testing.T, cfg udp.Config, marks, allocs bool, x, y netip.Addr) {
