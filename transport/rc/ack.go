@@ -50,7 +50,7 @@ func (e *Engine) receiveAck(now clock.Time, p *wire.Packet) {
 		ok := e.ackBefore(now, p.PSN.Add(1))
 		e.takeCredits(&p.AETH)
 		if !ok {
-			e.impliedNAK(now)
+			e.impliedNAK()
 		}
 	case wire.AckRNR:
 		e.cfg.Counters.RcvdRNRErr++
@@ -69,7 +69,7 @@ func (e *Engine) receiveAck(now clock.Time, p *wire.Packet) {
 			return
 		}
 		if !e.ackBefore(now, p.PSN) {
-			e.impliedNAK(now)
+			e.impliedNAK()
 			return
 		}
 		if e.state != ib.Error {
@@ -190,7 +190,7 @@ func (e *Engine) takeCredits(h *wire.AETH) bool {
 func (e *Engine) receiveReadResponse(now clock.Time, p *wire.Packet, info *wire.OpInfo, data []byte, n int) {
 	q := &e.req
 	if !e.ackBefore(now, p.PSN) {
-		e.impliedNAK(now)
+		e.impliedNAK()
 		return
 	}
 	if e.state == ib.Error {
@@ -235,7 +235,7 @@ func (q *requester) expects(psn ib.PSN, pos wire.Position) bool {
 // receiveAtomicAck takes the result of an ATOMIC.
 func (e *Engine) receiveAtomicAck(now clock.Time, p *wire.Packet) {
 	if !e.ackBefore(now, p.PSN) {
-		e.impliedNAK(now)
+		e.impliedNAK()
 		return
 	}
 	if e.state == ib.Error {

@@ -19,7 +19,7 @@ func (e *Engine) Advance(now clock.Time) {
 // impliedNAK handles an answer that skips one to a READ or ATOMIC
 // (IBA vol.1 9.7.5.1.7). All that follow skip it too: one retry is enough until
 // there is progress.
-func (e *Engine) impliedNAK(clock.Time) {
+func (e *Engine) impliedNAK() {
 	q := &e.req
 	if e.state == ib.Error || q.implied || q.psn == q.una {
 		return
@@ -51,7 +51,7 @@ func (e *Engine) receiverNotReady(now clock.Time, s wire.AETHSyndrome) {
 	if q.rnrWait && q.psn == q.una {
 		return // already waiting for this one
 	}
-	if q.psn != q.una && e.attr.RNRRetry != 7 {
+	if e.attr.RNRRetry != 7 {
 		if q.rnrLeft == 0 {
 			e.cfg.Counters.RetryRNRExceeded++
 			e.fail(ib.RNRRetryExcErr, uint32(s))
