@@ -262,10 +262,12 @@ func (e *Engine) SendAt() clock.Time {
 	return 0
 }
 
-// Next describes the packet that Emit would emit now. ACKs and NAKs go first,
-// READ responses and requests take turns.
+// Next describes the packet that Emit would emit now. NAKs go first, and ACKs
+// behind one request: that is often the answer to the message which is being
+// acknowledged, and somebody waits for it. READ responses and requests take
+// turns.
 func (e *Engine) Next(now clock.Time) (transport.Head, bool) {
-	if e.rsp.answer() == pickResponse && e.requestsFirst {
+	if k := e.rsp.answer(); k == pickResponse && e.requestsFirst || k == pickAck && !e.late {
 		if h, ok := e.nextRequest(now); ok {
 			return h, true
 		}

@@ -45,6 +45,7 @@ var rules = []string{
 	"WRITE length matches its RETH",
 	"WRITE retry keeps addresses",
 	"WRITE whose region goes",
+	"a request goes before an ACK",
 	"acknowledged before Error",
 	"bad lkey",
 	"bad receive lkey",
