@@ -86,6 +86,8 @@ type Config struct {
 	// Open opens the device; nil opens the real one. Tests set it.
 	Open  func(verbs.Config) (*verbs.Device, error)
 	Clock clock.Clock // nil: the real one
+
+	spoil func(memory []byte) // tests change what has been received
 }
 
 // Defaults returns perftest's defaults for a program.

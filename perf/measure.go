@@ -554,6 +554,9 @@ func (t *test) account(r run.Result, size uint64, received bool) error {
 // end compares data and takes leave.
 func (t *test) end() error {
 	c := t.cfg
+	if c.spoil != nil {
+		c.spoil(t.rig.mem.Bytes())
+	}
 	if t.theirs {
 		mine := func(theirs handshake.Verdict) handshake.Verdict { return t.verdict(theirs) }
 		theirs, err := t.s.Verdicts(mine)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -32,6 +33,8 @@ type app struct {
 // run runs a command line, the program's name included, and returns the exit
 // status.
 func run(ctx context.Context, a app, args []string) int {
+	out := &counter{w: a.out}
+	a.out = out
 	root, rest := a.program(args)
 	root.SetArgs(rest)
 	root.SetIn(a.in)
@@ -50,7 +53,22 @@ func run(ctx context.Context, a app, args []string) int {
 		return 130
 	}
 	fmt.Fprintf(a.err, "%s: %s\n", cmd.CommandPath(), oneLine(err.Error()))
+	if out.n == 0 && slices.Contains(rest, "--json") {
+		_ = writeJSON(a.out, map[string]string{"program": cmd.CommandPath(), "error": oneLine(err.Error())})
+	}
 	return 1
+}
+
+// counter counts what a command has written.
+type counter struct {
+	w io.Writer
+	n int
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += n
+	return n, err
 }
 
 // quietError ends the program with a status and without a word: everything has

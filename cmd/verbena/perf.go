@@ -55,7 +55,12 @@ func (a app) testCommand(v handshake.Verb, latency bool, use string) *cobra.Comm
 	cmd := &cobra.Command{
 		Use:   use + " [host]",
 		Short: fmt.Sprintf("Measure the %s of %s: without a host be the server", what, strings.ToUpper(v.String())),
-		Args:  oneHost,
+		Long: fmt.Sprintf("Measures the %s of %s. Without a host it is the server: it listens on all addresses and, without -d,\n"+
+			"uses the device on the address that the client connects to. The client, without -d, uses the device that\n"+
+			"routes to the server. The peer may be perftest's ib_%s; both ends need the same options.\n\n"+
+			"Where both ends are ours they compare options before, and data after the test.",
+			what, strings.ToUpper(v.String()), t.cfg.Name()),
+		Args: oneHost,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
