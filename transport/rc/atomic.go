@@ -12,10 +12,6 @@ import (
 // changes once.
 func (e *Engine) executeAtomic(a *arrival) {
 	h := &a.p.Atomic
-	if h.VA&7 != 0 {
-		e.refuse(wire.NAKInvalid, transport.DropAccess)
-		return
-	}
 	op := ib.FetchAdd
 	if a.info.Op == wire.RCCompareSwap {
 		op = ib.CompareSwap
