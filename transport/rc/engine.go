@@ -60,11 +60,9 @@ type pick struct {
 // burst is long enough to fill runs, and short enough to be fair.
 const burst = 8
 
-// serve counts a request or a READ response against its turn.
+// serve counts a request or a READ response; after a burst it is the other's
+// turn.
 func (e *Engine) serve(request bool) {
-	if request != e.requestsFirst {
-		return
-	}
 	if e.served++; e.served == burst {
 		e.requestsFirst, e.served = !request, 0
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/transport"
 )
 
 // TestSoak: like a storage benchmark: mixed sizes of 512 bytes to 64 KiB,
@@ -146,4 +147,31 @@ func TestSharedWindow(t *testing.T) {
 		t.Errorf("%d bytes in flight at once", worst)
 	}
 	t.Logf("most in flight %d, limit at the end %d", worst, pairs[0].a.win.Limit())
+}
+
+// TestSetWindow: what is in flight moves with the connection from one window to
+// another, or to none.
+// rule: in-flight limit
+func TestSetWindow(t *testing.T) {
+	a, b := connect(t, lossless())
+	a.wr(0, ib.SendWR{Op: ib.Write, SGL: []ib.SGE{a.sge(0, 2000)}, Remote: b.remote(0)})
+	p, ok := a.pull(0)
+	old, flight := a.win, a.win.InFlight()
+	if !ok || flight == 0 {
+		t.Fatal("nothing in flight")
+	}
+	a.win = transport.NewWindow(0)
+	a.eng.SetWindow(a.win)
+	if old.InFlight() != 0 || a.win.InFlight() != flight {
+		t.Errorf("%d left behind, %d moved, want %d", old.InFlight(), a.win.InFlight(), flight)
+	}
+	a.eng.SetWindow(nil)
+	if a.win.InFlight() != 0 {
+		t.Errorf("%d left behind", a.win.InFlight())
+	}
+	b.give(0, p)
+	exchange(t, 0, a, b)
+	if len(a.sent) != 1 || a.sent[0].Status != ib.Success || a.eng.Flight() != 0 {
+		t.Errorf("completions %+v, %d in flight", a.sent, a.eng.Flight())
+	}
 }
