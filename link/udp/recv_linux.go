@@ -14,6 +14,9 @@ import (
 const (
 	// rxVec is how many pieces one system call asks for.
 	rxVec = 8
+	// askMin is how many the first call asks for: a message, and the ACK that
+	// its sender sent behind the message before.
+	askMin = 2
 	// rxBytes ends a Recv: more than that would push what was received first
 	// out of the cache before anybody looks at it.
 	rxBytes = 256 << 10
@@ -76,7 +79,7 @@ func (l *system) recvLocal(rx []frame.Rx, bytes *int) int {
 func (l *system) recvFrom(e *endpoint, rx []frame.Rx, bytes *int) int {
 	n := 0
 	for n < len(rx) && *bytes < rxBytes {
-		want := min(max(e.ask, 1), len(rx)-n)
+		want := min(max(e.ask, askMin), len(rx)-n)
 		l.cnt.RecvCalls++
 		got := l.rx.receive(e.main.fd, want, l.pool.Get)
 		for i := range got {
@@ -94,14 +97,14 @@ func (l *system) recvFrom(e *endpoint, rx []frame.Rx, bytes *int) int {
 			l.rx.buf[i] = nil
 			n++
 		}
-		// To ask for more than there is delays what there is. So ask for one as
-		// long as they come one by one, and for more when that was not all.
+		// To ask for more than there is delays what there is. So ask for few as
+		// long as few come, and for more when that was not all.
 		if got < want {
 			e.ask = got
 			break
 		}
 		e.ask = min(2*want, rxVec)
-		if want == 1 {
+		if want <= askMin {
 			break
 		}
 	}
