@@ -107,8 +107,8 @@ func (d *Driver) Do(f func(now clock.Time)) error {
 }
 
 // Poll runs one slice if nobody else is driving, and reports whether it
-// received or sent anything. An empty Poll gives way to other goroutines, every
-// time when there are few processors, so a program may call it in a loop.
+// received or sent anything. Empty Polls give way to other goroutines now and
+// then, so a program may call Poll in a loop.
 func (d *Driver) Poll() bool {
 	if d.wanted.Load() != 0 || !d.mu.TryLock() {
 		runtime.Gosched()
@@ -135,12 +135,14 @@ func (d *Driver) Poll() bool {
 	return moved
 }
 
-// yield gives way after the n-th empty slice. With fewer processors than
-// spinning goroutines anything else starves the one that has the answer; with
-// more spinning processes than processors the same holds for the threads.
+// yield gives way after the n-th empty slice in a row. With one processor
+// anybody else is who has the answer. With more, giving way each time would do
+// harm: the runtime wakes another thread for it, on the core where the peer may
+// spin. A spinning thread that shares its core with another process's gives way
+// to that.
 func (d *Driver) yield(n uint32) {
-	const manyProcs, everyMany, everyThread = 4, 8, 32
-	if d.procs <= manyProcs || n%everyMany == 0 {
+	const every, everyThread = 32, 32
+	if d.procs == 1 || n%every == 0 {
 		runtime.Gosched()
 	}
 	if n%everyThread == 0 {
