@@ -77,9 +77,14 @@ func (a Access) String() string {
 		bit  Access
 		name string
 	}{
-		{LocalWrite, "LOCAL_WRITE"}, {RemoteWrite, "REMOTE_WRITE"}, {RemoteRead, "REMOTE_READ"},
-		{RemoteAtomic, "REMOTE_ATOMIC"}, {MWBind, "MW_BIND"}, {ZeroBased, "ZERO_BASED"},
-		{OnDemand, "ON_DEMAND"}, {RelaxedOrder, "RELAXED_ORDERING"},
+		{LocalWrite, "LOCAL_WRITE"},
+		{RemoteWrite, "REMOTE_WRITE"},
+		{RemoteRead, "REMOTE_READ"},
+		{RemoteAtomic, "REMOTE_ATOMIC"},
+		{MWBind, "MW_BIND"},
+		{ZeroBased, "ZERO_BASED"},
+		{OnDemand, "ON_DEMAND"},
+		{RelaxedOrder, "RELAXED_ORDERING"},
 	}
 	s := ""
 	for _, n := range names {

@@ -321,6 +321,7 @@ func (c *Config) operation() ib.WROp {
 		return ib.Read
 	case handshake.Send:
 		return ib.Send
+	case handshake.Atomic:
 	}
 	if c.CompareSwap {
 		return ib.CompareSwap

@@ -67,8 +67,13 @@ func (c *PingpongConfig) check() error {
 		name           string
 		v, least, most int
 	}{
-		{"-p", c.Port, 1, 65535}, {"-i", c.IBPort, 1, 1}, {"-s", c.Size, 1, maxSize}, {"-r", c.RxDepth, 1, maxRxDepth},
-		{"-n", c.Iters, 1, maxIters}, {"-l", c.SL, 0, 7}, {"-g", c.GIDIndex, -1, 1023},
+		{"-p", c.Port, 1, 65535},
+		{"-i", c.IBPort, 1, 1},
+		{"-s", c.Size, 1, maxSize},
+		{"-r", c.RxDepth, 1, maxRxDepth},
+		{"-n", c.Iters, 1, maxIters},
+		{"-l", c.SL, 0, 7},
+		{"-g", c.GIDIndex, -1, 1023},
 	} {
 		if r.v < r.least || r.v > r.most {
 			return usage("%s %d: must be between %d and %d", r.name, r.v, r.least, r.most)

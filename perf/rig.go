@@ -26,7 +26,6 @@ type rig struct {
 	cq    *verbs.CQ
 	ch    *verbs.CompChannel
 	qps   []*verbs.QP
-	ahs   []*verbs.AH
 	lanes []run.Lane
 	keys  []handshake.Key
 	gid   verbs.GIDEntry
@@ -104,6 +103,7 @@ func (r *rig) remoteAccess() ib.Access {
 		return ib.RemoteRead
 	case handshake.Atomic:
 		return ib.RemoteAtomic
+	case handshake.Send:
 	}
 	return 0
 }
@@ -214,6 +214,7 @@ func (r *rig) prepare(size uint64) {
 			for s := range l.Local.Slots {
 				fill(r.out(i)[s*l.Local.Stride:][:size], i, 0)
 			}
+		case handshake.Atomic: // counts from 0
 		}
 	}
 }

@@ -38,8 +38,9 @@ func Explain(s ib.WCStatus, timeoutExp uint8, retries int) string {
 		return "the answer does not fit the request; likely: two peers use the same address and queue pair number"
 	case ib.RespTimeoutErr:
 		return "the peer's answer did not come in time"
+	default:
+		return "see the peer's output"
 	}
-	return "see the peer's output"
 }
 
 // explained is a failed work request with its likely causes.

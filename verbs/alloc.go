@@ -14,7 +14,6 @@ type Memory struct {
 	page   int    // size of its pages
 	why    string // why they are not huge
 	users  int    // regions that lie in it; under mappings.mu
-	closed bool   // under mappings.mu
 }
 
 // Alloc returns n zero bytes of page-aligned memory, n ≥ 1, touched once so that

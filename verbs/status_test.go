@@ -45,12 +45,18 @@ func TestErrorStatuses(t *testing.T) {
 		}
 	}
 	rows := []row{
-		{name: "SGE beyond the MR", wr: func(p ends, wr *ib.SendWR) { wr.SGL = p.a.mr.SGE(regionBytes-8, 64) },
-			status: ib.LocProtErr, responder: ib.RTS, event: none},
-		{name: "bad lkey", wr: func(p ends, wr *ib.SendWR) { wr.SGL[0].LKey ^= 0x5555 },
-			status: ib.LocProtErr, responder: ib.RTS, event: none},
-		{name: "SEND with bad lkey", wr: as(ib.Send, func(p ends, wr *ib.SendWR) { wr.SGL[0].LKey ^= 0x5555 }),
-			status: ib.LocProtErr, responder: ib.RTS, event: none},
+		{
+			name: "SGE beyond the MR", wr: func(p ends, wr *ib.SendWR) { wr.SGL = p.a.mr.SGE(regionBytes-8, 64) },
+			status: ib.LocProtErr, responder: ib.RTS, event: none,
+		},
+		{
+			name: "bad lkey", wr: func(p ends, wr *ib.SendWR) { wr.SGL[0].LKey ^= 0x5555 },
+			status: ib.LocProtErr, responder: ib.RTS, event: none,
+		},
+		{
+			name: "SEND with bad lkey", wr: as(ib.Send, func(p ends, wr *ib.SendWR) { wr.SGL[0].LKey ^= 0x5555 }),
+			status: ib.LocProtErr, responder: ib.RTS, event: none,
+		},
 		{name: "READ into an MR without local write", wr: as(ib.Read, func(p ends, wr *ib.SendWR) {
 			mr, err := p.a.pd.RegisterMR(make([]byte, 64), 0)
 			if err != nil {
@@ -58,52 +64,74 @@ func TestErrorStatuses(t *testing.T) {
 			}
 			wr.SGL = mr.SGE(0, 64)
 		}), status: ib.LocProtErr, responder: ib.RTS, event: none},
-		{name: "SEND longer than the receive", wr: as(ib.Send, nil),
+		{
+			name: "SEND longer than the receive", wr: as(ib.Send, nil),
 			recv:   func(p ends) *ib.RecvWR { return &ib.RecvWR{SGL: p.b.mr.SGE(0, 63)} },
-			status: ib.RemInvReqErr, responder: ib.Error, recvGets: ib.LocLenErr, event: none},
-		{name: "receive with bad lkey", wr: as(ib.Send, nil),
+			status: ib.RemInvReqErr, responder: ib.Error, recvGets: ib.LocLenErr, event: none,
+		},
+		{
+			name: "receive with bad lkey", wr: as(ib.Send, nil),
 			recv: func(p ends) *ib.RecvWR {
 				wr := goodRecv(p)
 				wr.SGL[0].LKey ^= 0x5555
 				return wr
-			}, status: ib.RemOpErr, responder: ib.Error, recvGets: ib.LocProtErr, event: none},
-		{name: "unaligned FETCH_ADD", wr: as(ib.FetchAdd, func(p ends, wr *ib.SendWR) { wr.Remote.Addr += 4 }), recv: goodRecv,
-			status: ib.RemInvReqErr, responder: ib.Error, recvGets: ib.WRFlushErr, event: ib.EventQPReqErr},
-		{name: "unaligned CMP_SWAP", wr: as(ib.CompareSwap, func(p ends, wr *ib.SendWR) { wr.Remote.Addr++ }), recv: goodRecv,
-			status: ib.RemInvReqErr, responder: ib.Error, recvGets: ib.WRFlushErr, event: ib.EventQPReqErr},
+			}, status: ib.RemOpErr, responder: ib.Error, recvGets: ib.LocProtErr, event: none,
+		},
+		{
+			name: "unaligned FETCH_ADD", wr: as(ib.FetchAdd, func(p ends, wr *ib.SendWR) { wr.Remote.Addr += 4 }), recv: goodRecv,
+			status: ib.RemInvReqErr, responder: ib.Error, recvGets: ib.WRFlushErr, event: ib.EventQPReqErr,
+		},
+		{
+			name: "unaligned CMP_SWAP", wr: as(ib.CompareSwap, func(p ends, wr *ib.SendWR) { wr.Remote.Addr++ }), recv: goodRecv,
+			status: ib.RemInvReqErr, responder: ib.Error, recvGets: ib.WRFlushErr, event: ib.EventQPReqErr,
+		},
 		{name: "no receive posted", wr: as(ib.Send, nil), status: ib.RNRRetryExcErr, responder: ib.RTS, event: none},
 		{name: "no receive posted for an immediate", wr: as(ib.WriteImm, nil), status: ib.RNRRetryExcErr, responder: ib.RTS, event: none},
-		{name: "peer in Error", setUp: func(t *testing.T, p ends) { must(t, p.b.qp.ToError()) }, wr: as(ib.Write, nil),
-			status: ib.RetryExcErr, responder: ib.Error, event: none},
-		{name: "peer in Reset", setUp: func(t *testing.T, p ends) { must(t, p.b.qp.ToReset()) }, wr: as(ib.Write, nil),
-			status: ib.RetryExcErr, responder: ib.Reset, event: none},
-		{name: "peer gone", setUp: func(t *testing.T, p ends) { must(t, p.b.qp.Close()) }, wr: as(ib.Write, nil),
-			status: ib.RetryExcErr, responder: ib.Reset, event: none},
+		{
+			name: "peer in Error", setUp: func(t *testing.T, p ends) { must(t, p.b.qp.ToError()) }, wr: as(ib.Write, nil),
+			status: ib.RetryExcErr, responder: ib.Error, event: none,
+		},
+		{
+			name: "peer in Reset", setUp: func(t *testing.T, p ends) { must(t, p.b.qp.ToReset()) }, wr: as(ib.Write, nil),
+			status: ib.RetryExcErr, responder: ib.Reset, event: none,
+		},
+		{
+			name: "peer gone", setUp: func(t *testing.T, p ends) { must(t, p.b.qp.Close()) }, wr: as(ib.Write, nil),
+			status: ib.RetryExcErr, responder: ib.Reset, event: none,
+		},
 	}
 	for _, op := range []ib.WROp{ib.Write, ib.WriteImm, ib.Read, ib.FetchAdd, ib.CompareSwap} {
 		rows = append(rows,
-			row{name: fmt.Sprintf("%v with bad rkey", op), wr: as(op, badKey), recv: goodRecv,
-				status: ib.RemAccessErr, responder: ib.Error, recvGets: ib.WRFlushErr, event: ib.EventQPAccessErr},
-			row{name: fmt.Sprintf("%v beyond the MR", op), wr: as(op, func(p ends, wr *ib.SendWR) {
-				beyond(p, wr)
-				if op.IsAtomic() {
-					wr.Remote.Addr += 32
-				}
-			}), recv: goodRecv,
-				status: ib.RemAccessErr, responder: ib.Error, recvGets: ib.WRFlushErr, event: ib.EventQPAccessErr},
-			row{name: fmt.Sprintf("%v to a QP that does not allow it", op), wr: as(op, nil), recv: goodRecv,
+			row{
+				name: fmt.Sprintf("%v with bad rkey", op), wr: as(op, badKey), recv: goodRecv,
+				status: ib.RemAccessErr, responder: ib.Error, recvGets: ib.WRFlushErr, event: ib.EventQPAccessErr,
+			},
+			row{
+				name: fmt.Sprintf("%v beyond the MR", op), wr: as(op, func(p ends, wr *ib.SendWR) {
+					beyond(p, wr)
+					if op.IsAtomic() {
+						wr.Remote.Addr += 32
+					}
+				}), recv: goodRecv,
+				status: ib.RemAccessErr, responder: ib.Error, recvGets: ib.WRFlushErr, event: ib.EventQPAccessErr,
+			},
+			row{
+				name: fmt.Sprintf("%v to a QP that does not allow it", op), wr: as(op, nil), recv: goodRecv,
 				setUp: func(t *testing.T, p ends) {
 					must(t, p.b.qp.Modify(ib.QPAttr{Mask: ib.AttrAccess, Access: 0}))
 				},
-				status: ib.RemInvReqErr, responder: ib.Error, recvGets: ib.WRFlushErr, event: ib.EventQPReqErr},
-			row{name: fmt.Sprintf("%v to an MR that does not allow it", op), wr: as(op, func(p ends, wr *ib.SendWR) {
-				mr, err := p.b.pd.RegisterMR(make([]byte, 64), ib.LocalWrite)
-				if err != nil {
-					panic(err)
-				}
-				wr.Remote = mr.Remote(0)
-			}), recv: goodRecv,
-				status: ib.RemAccessErr, responder: ib.Error, recvGets: ib.WRFlushErr, event: ib.EventQPAccessErr},
+				status: ib.RemInvReqErr, responder: ib.Error, recvGets: ib.WRFlushErr, event: ib.EventQPReqErr,
+			},
+			row{
+				name: fmt.Sprintf("%v to an MR that does not allow it", op), wr: as(op, func(p ends, wr *ib.SendWR) {
+					mr, err := p.b.pd.RegisterMR(make([]byte, 64), ib.LocalWrite)
+					if err != nil {
+						panic(err)
+					}
+					wr.Remote = mr.Remote(0)
+				}), recv: goodRecv,
+				status: ib.RemAccessErr, responder: ib.Error, recvGets: ib.WRFlushErr, event: ib.EventQPAccessErr,
+			},
 		)
 	}
 	for _, place := range []string{"in memory", "two addresses"} {

@@ -65,7 +65,7 @@ func (a app) testCommand(v handshake.Verb, latency bool, use string) *cobra.Comm
 	f := cmd.Flags()
 	f.SortFlags = false
 	t.flags(f)
-	refused := refuse(f, latency)
+	refused := refuse(f)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if t.version {
 			fmt.Fprintf(a.out, "Version: %s (verbena %s)\n", handshake.ProtocolVersion, buildVersion())
@@ -186,7 +186,7 @@ var refusedOptions = []struct {
 
 // refuse defines perftest's options that are not here, hidden, and returns a
 // function that names the first one that was given.
-func refuse(f *pflag.FlagSet, latency bool) func() error {
+func refuse(f *pflag.FlagSet) func() error {
 	for _, r := range refusedOptions {
 		if r.arg {
 			f.StringP(r.long, r.short, "", r.why)

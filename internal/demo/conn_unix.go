@@ -3,6 +3,7 @@
 package demo
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -37,7 +38,7 @@ func (c *countedConn) calls() uint64 { return c.n.Load() }
 func (c *countedConn) Read(p []byte) (n int, err error) {
 	pollErr := c.raw.Read(func(fd uintptr) bool {
 		n, err = c.again(syscall.Read, fd, p)
-		return err != syscall.EAGAIN
+		return !errors.Is(err, syscall.EAGAIN)
 	})
 	if pollErr != nil {
 		return 0, pollErr
@@ -54,7 +55,7 @@ func (c *countedConn) Write(p []byte) (done int, err error) {
 		for done < len(p) {
 			var n int
 			if n, err = c.again(syscall.Write, fd, p[done:]); err != nil {
-				return err != syscall.EAGAIN
+				return !errors.Is(err, syscall.EAGAIN)
 			}
 			done += n
 		}
@@ -70,7 +71,7 @@ func (c *countedConn) again(call func(int, []byte) (int, error), fd uintptr, p [
 	for {
 		c.n.Add(1)
 		n, err := call(int(fd), p)
-		if err != syscall.EINTR {
+		if !errors.Is(err, syscall.EINTR) {
 			return n, err
 		}
 	}

@@ -245,7 +245,7 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 // The clock is read in one place.
 func TestOnlyClockReadsTheClock(t *testing.T) {
 	for _, f := range sources(t) {
-		if f.test || !(matches("driver", f.pkg) || matches("link/...", f.pkg) || matches("verbs/...", f.pkg)) {
+		if f.test || !matchesAny([]string{"driver", "link/...", "verbs/..."}, f.pkg) {
 			continue
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {

@@ -210,6 +210,7 @@ func (l *Link) judge(ln *lane, b []byte, tos uint8) (v verdict) {
 			}
 			l.counts.Marked++
 			v.ce = true
+		default: // New lets no other action in
 		}
 	}
 	return v
@@ -224,12 +225,12 @@ func flipBit(b []byte, by uint64) {
 
 const ecnCE = 3
 
-// hold copies a packet and keeps it as the verdict says. It returns false if
-// too many are held.
-func (l *Link) hold(ln *lane, now clock.Time, rx frame.Rx, v *verdict) bool {
+// hold copies a packet and keeps it as the verdict says, or drops it if too
+// many are held.
+func (l *Link) hold(ln *lane, now clock.Time, rx frame.Rx, v *verdict) {
 	if v.delay != 0 && len(ln.delayed) >= maxDelayed || v.delay == 0 && len(ln.reordered) >= maxReordered {
 		l.counts.Overflow++
-		return false
+		return
 	}
 	p := heldPacket{rx: rx, seq: ln.seq, after: v.distance, due: now.Add(reorderWait)}
 	p.own = l.copyOf(rx.Data)
@@ -241,7 +242,6 @@ func (l *Link) hold(ln *lane, now clock.Time, rx frame.Rx, v *verdict) bool {
 	} else {
 		ln.reordered = append(ln.reordered, p)
 	}
-	return true
 }
 
 // copyOf returns b's bytes at the start of a buffer of our own.
@@ -361,6 +361,4 @@ func (h *delayHeap) pop() heldPacket {
 	return top
 }
 
-var (
-	_ link.Link = (*Link)(nil)
-)
+var _ link.Link = (*Link)(nil)

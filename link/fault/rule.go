@@ -56,8 +56,16 @@ var kindNames = []struct {
 	kind Kind
 	name string
 }{
-	{Send, "send"}, {Write, "write"}, {ReadRequest, "read-request"}, {ReadResponse, "read-response"},
-	{Atomic, "atomic"}, {AtomicAck, "atomic-ack"}, {Ack, "ack"}, {RNRNak, "rnr-nak"}, {Nak, "nak"}, {CNP, "cnp"},
+	{Send, "send"},
+	{Write, "write"},
+	{ReadRequest, "read-request"},
+	{ReadResponse, "read-response"},
+	{Atomic, "atomic"},
+	{AtomicAck, "atomic-ack"},
+	{Ack, "ack"},
+	{RNRNak, "rnr-nak"},
+	{Nak, "nak"},
+	{CNP, "cnp"},
 }
 
 // Pos is a set of places in a message. 0 is any.

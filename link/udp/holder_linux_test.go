@@ -55,15 +55,18 @@ func TestHolderIsNamed(t *testing.T) {
 		want  []string
 	}{
 		"a process": {
-			map[string]string{"proc/net/udp": procHead + line(lo2) + line(lo), "proc/4242/comm": "ib_write_bw\n"}, otherProc,
+			map[string]string{"proc/net/udp": procHead + line(lo2) + line(lo), "proc/4242/comm": "ib_write_bw\n"},
+			otherProc,
 			[]string{"process 4242 (ib_write_bw)", "stop it"},
 		},
 		"a process on every address": {
-			map[string]string{"proc/net/udp": procHead + line(all), "proc/4242/comm": "x\n"}, otherProc,
+			map[string]string{"proc/net/udp": procHead + line(all), "proc/4242/comm": "x\n"},
+			otherProc,
 			[]string{"process 4242", "every address"},
 		},
 		"a process on every address of both families": {
-			map[string]string{"proc/net/udp": procHead, "proc/net/udp6": procHead + line(all6), "proc/4242/comm": "x\n"}, otherProc,
+			map[string]string{"proc/net/udp": procHead, "proc/net/udp6": procHead + line(all6), "proc/4242/comm": "x\n"},
+			otherProc,
 			[]string{"process 4242", "every address"},
 		},
 		"soft RoCE": {
@@ -72,15 +75,18 @@ func TestHolderIsNamed(t *testing.T) {
 			[]string{"soft RoCE", "rdma link delete rxe0"},
 		},
 		"nobody visible": {
-			map[string]string{"proc/net/udp": procHead + line(all)}, map[string]string{"proc/4242/fd/0": "/dev/null"},
+			map[string]string{"proc/net/udp": procHead + line(all)},
+			map[string]string{"proc/4242/fd/0": "/dev/null"},
 			[]string{"no process that is visible", "rdma link"},
 		},
 		"only another address": {
-			map[string]string{"proc/net/udp": procHead + line(lo2)}, nil,
+			map[string]string{"proc/net/udp": procHead + line(lo2)},
+			nil,
 			[]string{"not visible"},
 		},
 		"nonsense": {
-			map[string]string{"proc/net/udp": "x\nx x x x x x x x x x x\n 1: zz:12B7 0 0 0 0 0 0 0 0 0\n 1: 01:12B7 0 0 0 0 0 0 0 0 0\n"}, nil,
+			map[string]string{"proc/net/udp": "x\nx x x x x x x x x x x\n 1: zz:12B7 0 0 0 0 0 0 0 0 0\n 1: 01:12B7 0 0 0 0 0 0 0 0 0\n"},
+			nil,
 			[]string{"not visible"},
 		},
 		"nothing": {nil, nil, []string{"not visible"}},

@@ -95,7 +95,7 @@ func (tr *transcript) steps(p Plan, v Verb, latency bool) []string {
 		if both && tr.has("-a") && v != Send {
 			s += "key "
 		}
-		if both && p.Reports && !(v == Send && over) {
+		if both && p.Reports && (v != Send || !over) {
 			s += "report "
 		}
 		if v == Send && tr.has("-a") && !latency {

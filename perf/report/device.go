@@ -142,9 +142,17 @@ func (d Device) appendLimits(b []byte) []byte {
 		name string
 		v    int
 	}{
-		{"max_sge:\t\t\t", d.MaxSGE}, {"max_sge_rd:\t\t\t", d.MaxSGE}, {"max_cq:\t\t\t\t", d.MaxCQ}, {"max_cqe:\t\t\t", d.MaxCQE},
-		{"max_mr:\t\t\t\t", d.MaxMR}, {"max_pd:\t\t\t\t", d.MaxPD}, {"max_qp_rd_atom:\t\t\t", d.MaxRdAtomic}, {"max_ee_rd_atom:\t\t\t", 0},
-		{"max_res_rd_atom:\t\t", d.MaxResRdAtomic}, {"max_qp_init_rd_atom:\t\t", d.MaxRdAtomic}, {"max_ee_init_rd_atom:\t\t", 0},
+		{"max_sge:\t\t\t", d.MaxSGE},
+		{"max_sge_rd:\t\t\t", d.MaxSGE},
+		{"max_cq:\t\t\t\t", d.MaxCQ},
+		{"max_cqe:\t\t\t", d.MaxCQE},
+		{"max_mr:\t\t\t\t", d.MaxMR},
+		{"max_pd:\t\t\t\t", d.MaxPD},
+		{"max_qp_rd_atom:\t\t\t", d.MaxRdAtomic},
+		{"max_ee_rd_atom:\t\t\t", 0},
+		{"max_res_rd_atom:\t\t", d.MaxResRdAtomic},
+		{"max_qp_init_rd_atom:\t\t", d.MaxRdAtomic},
+		{"max_ee_init_rd_atom:\t\t", 0},
 	} {
 		p("\t%s%d\n", l.name, l.v)
 	}
@@ -153,9 +161,17 @@ func (d Device) appendLimits(b []byte) []byte {
 		name string
 		v    int
 	}{
-		{"max_ee:\t\t\t\t", 0}, {"max_rdd:\t\t\t", 0}, {"max_mw:\t\t\t\t", d.MaxMW}, {"max_raw_ipv6_qp:\t\t", 0}, {"max_raw_ethy_qp:\t\t", 0},
-		{"max_mcast_grp:\t\t\t", d.MaxMcastGroups}, {"max_mcast_qp_attach:\t\t", d.MaxMcastAttach},
-		{"max_total_mcast_qp_attach:\t", d.MaxMcastGroups * d.MaxMcastAttach}, {"max_ah:\t\t\t\t", d.MaxAH}, {"max_fmr:\t\t\t", 0}, {"max_srq:\t\t\t", d.MaxSRQ},
+		{"max_ee:\t\t\t\t", 0},
+		{"max_rdd:\t\t\t", 0},
+		{"max_mw:\t\t\t\t", d.MaxMW},
+		{"max_raw_ipv6_qp:\t\t", 0},
+		{"max_raw_ethy_qp:\t\t", 0},
+		{"max_mcast_grp:\t\t\t", d.MaxMcastGroups},
+		{"max_mcast_qp_attach:\t\t", d.MaxMcastAttach},
+		{"max_total_mcast_qp_attach:\t", d.MaxMcastGroups * d.MaxMcastAttach},
+		{"max_ah:\t\t\t\t", d.MaxAH},
+		{"max_fmr:\t\t\t", 0},
+		{"max_srq:\t\t\t", d.MaxSRQ},
 	} {
 		p("\t%s%d\n", l.name, l.v)
 	}

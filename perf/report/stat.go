@@ -25,11 +25,11 @@ func Gbps(bytesPerSec float64) float64 { return bytesPerSec * 8 / 1e9 }
 func MiBps(bytesPerSec float64) float64 { return bytesPerSec / (1 << 20) }
 
 // Add returns the sum of the two directions of a bidirectional test.
-func (b Bandwidth) Add(o Bandwidth) Bandwidth {
-	b.BytesPerSec += o.BytesPerSec
-	b.PeakBytesPerSec += o.PeakBytesPerSec
-	b.MsgPerSec += o.MsgPerSec
-	return b
+func (r Bandwidth) Add(o Bandwidth) Bandwidth {
+	r.BytesPerSec += o.BytesPerSec
+	r.PeakBytesPerSec += o.PeakBytesPerSec
+	r.MsgPerSec += o.MsgPerSec
+	return r
 }
 
 // NewBandwidth returns the averages of iters messages of size bytes in elapsed.

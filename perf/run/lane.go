@@ -123,7 +123,7 @@ func (s *scratch) fill(i int, c *Common, lane int, n uint64, signaled bool) {
 	if signaled {
 		wr.Flags |= ib.Signaled
 	}
-	if !(c.Op == ib.Read || c.Op.IsAtomic()) && c.Size <= uint64(c.InlineMax) {
+	if c.Op != ib.Read && !c.Op.IsAtomic() && c.Size <= uint64(c.InlineMax) {
 		wr.Flags |= ib.Inline
 	}
 }

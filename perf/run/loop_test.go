@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"runtime"
 	"sync/atomic"
@@ -182,7 +183,8 @@ func TestAnErrorNamesTheMessage(t *testing.T) {
 	b := Bandwidth{Common: r.common(0, ib.Write, 8, 50, clock.NewReal()), Send: true, Depth: 16, CQMod: 1, List: 1}
 	b.Lanes[0].Remote.RKey ^= 0xFF00
 	_, err := b.Run(t.Context())
-	if e, ok := err.(*StatusError); !ok || e.Status != ib.RemAccessErr || e.QPN != r.qp[0].Num() || e.Of != 50 {
+	var e *StatusError
+	if !errors.As(err, &e) || e.Status != ib.RemAccessErr || e.QPN != r.qp[0].Num() || e.Of != 50 {
 		t.Errorf("%v", err)
 	}
 }

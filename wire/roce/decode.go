@@ -23,8 +23,9 @@ func (e *Envelope) Decode(frame []byte) Reason {
 		return e.decodeIPv6(frame[n:], V2IPv6)
 	case ether.TypeRoCEv1:
 		return e.decodeIPv6(frame[n:], V1)
+	default:
+		return ReasonNotRoCE
 	}
-	return ReasonNotRoCE
 }
 
 // DecodeIP is Decode for bytes that begin with the IP header, as captures

@@ -41,6 +41,11 @@ const usage = `usage: guestnet VERB
 Guest I is 10.77.0.1I and fd00:77::1I, device eth0, MTU 4200, RDMA device rxe0.
 VERBENA_NET names the network, so that several can be up at once.`
 
+// usageError answers a command line that is none.
+type usageError struct{}
+
+func (usageError) Error() string { return usage }
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -86,7 +91,7 @@ func verb(ctx context.Context, args []string) (int, error) {
 		return 0, capture(ctx, n, args[1:])
 	}
 	if len(args) < 2 {
-		return 2, errors.New(usage)
+		return 2, usageError{}
 	}
 	i, err := strconv.Atoi(args[1])
 	if err != nil || i < 1 || i > n.Len() {
@@ -114,7 +119,7 @@ func inGuest(ctx context.Context, g *guest.Guest, verb string, args []string) (i
 	case verb == "counters" && len(args) == 0:
 		return run(ctx, g, "cd /sys/class/infiniband/rxe0/ports/1/hw_counters && grep . *")
 	}
-	return 2, errors.New(usage)
+	return 2, usageError{}
 }
 
 // run shows the output as it comes. An interrupt kills the command.
@@ -133,7 +138,7 @@ func run(ctx context.Context, g *guest.Guest, command string) (int, error) {
 
 func host(ctx context.Context, n *guest.Net, verb string, args []string) (int, error) {
 	if len(args) == 0 {
-		return 2, errors.New(usage)
+		return 2, usageError{}
 	}
 	prepare := n.Command
 	if verb == "nobody" {
@@ -151,7 +156,7 @@ func host(ctx context.Context, n *guest.Net, verb string, args []string) (int, e
 
 func capture(ctx context.Context, n *guest.Net, args []string) error {
 	if len(args) < 2 {
-		return errors.New(usage)
+		return usageError{}
 	}
 	c, err := n.Capture(ctx, args[1], args[0], strings.Join(args[2:], " "))
 	if err != nil {
