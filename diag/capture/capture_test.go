@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -185,6 +187,49 @@ func TestNotACapture(t *testing.T) {
 	data := pcapOf(t, layers.LinkTypeEthernet, merged(t, 2, 100))
 	if _, err := Decode(bytes.NewReader(data[:len(data)-3]), func(*Packet) error { return nil }); !errors.Is(err, ErrFormat) {
 		t.Errorf("a truncated file: error %v", err)
+	}
+}
+
+// A file that ends inside a frame is damaged, wherever it ends; one that ends
+// between two frames is not.
+func TestCutFiles(t *testing.T) {
+	frames := [][]byte{merged(t, 1, 33), merged(t, 1, 4)}
+	var ng bytes.Buffer
+	w, err := pcapgo.NewNgWriter(&ng, layers.LinkTypeEthernet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := map[int]bool{}
+	for i := range frames {
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		whole[ng.Len()] = true
+		ci := gopacket.CaptureInfo{Timestamp: time.Unix(1, 0), CaptureLength: len(frames[i]), Length: len(frames[i])}
+		if err := w.WritePacket(ci, frames[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	whole[ng.Len()] = true
+	const header, record = 24, 16
+	classic := pcapOf(t, layers.LinkTypeEthernet, frames...)
+	for name, c := range map[string]struct {
+		data  []byte
+		first int
+		whole map[int]bool
+	}{
+		"pcap":   {classic, header, map[int]bool{header: true, header + record + len(frames[0]): true, len(classic): true}},
+		"pcapng": {ng.Bytes(), slices.Min(slices.Collect(maps.Keys(whole))), whole},
+	} {
+		for n := c.first; n <= len(c.data); n++ {
+			_, err := Decode(bytes.NewReader(c.data[:n]), func(*Packet) error { return nil })
+			if c.whole[n] && err != nil || !c.whole[n] && !errors.Is(err, ErrFormat) {
+				t.Errorf("%s cut to %d of %d bytes: error %v", name, n, len(c.data), err)
+			}
+		}
 	}
 }
 

@@ -44,6 +44,9 @@ var ErrFormat = errors.New("not a readable capture")
 func NewReader(r io.Reader) (*Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	magic, err := b.Peek(4)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err // a directory, a bad disk
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: it has fewer than 4 bytes", ErrFormat)
 	}
@@ -62,8 +65,11 @@ func NewReader(r io.Reader) (*Reader, error) {
 // Next returns the next frame, or io.EOF after the last.
 func (r *Reader) Next() (Frame, error) {
 	data, ci, err := r.src.ZeroCopyReadPacketData()
-	if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return Frame{}, io.EOF
+	if errors.Is(err, io.EOF) {
+		if ci.CaptureLength == 0 {
+			return Frame{}, io.EOF
+		}
+		err = io.ErrUnexpectedEOF // behind the frame's header
 	}
 	if err != nil {
 		return Frame{}, fmt.Errorf("%w: after frame %d: %w", ErrFormat, r.number, err)
