@@ -42,7 +42,7 @@ microbench: ## Go's benchmarks; BENCH=regexp picks
 
 nightly: ## what takes too long for every change
 	@scripts/fuzz.sh 5m
-	@VERBENA_INTEROP=full scripts/test.sh all
+	@VERBENA_INTEROP=full VERBENA_RUNS=10000 VERBENA_TEST_TIMEOUT=3h scripts/test.sh all
 
 gen: ## regenerate generated files
 	$(GO) generate ./...

@@ -3,7 +3,7 @@
 #
 #   unit      every package but test/interop, with the race detector and in random order
 #   interop   test/interop, one package at a time and without the race detector: guests are slow enough
-#   all       go vet, then both
+#   all       go vet here and for macOS and Windows, then both
 #
 # VERBENA_JUDGES says what a judge that is not to be had means, see test/interop/judge.
 # A test that fails may leave files (consoles, recordings): they are under out/artifacts.
@@ -24,20 +24,32 @@ esac
 rm -rf "$artifacts"
 mkdir -p "$artifacts"
 
+if [ "$what" != unit ]; then
+  scripts/judges.sh
+fi
+
+# The race detector is C.
+race=(-race)
+if ! command -v "$("$go" env CC)" >/dev/null; then
+  race=()
+  echo "test: no C compiler, so the tests run without the race detector"
+fi
+
 commands=()
 if [ "$what" != interop ]; then
   mapfile -t packages < <("$go" list ./... | grep -v '/test/interop\(/\|$\)')
-  commands+=(-- "$go" test -json -race -shuffle=on -timeout "$timeout" "${packages[@]}")
+  commands+=(-- "$go" test -json "${race[@]}" -shuffle=on -timeout "$timeout" "${packages[@]}")
 fi
 if [ "$what" != unit ]; then
-  scripts/judges.sh
   # Packages do not compete for the processors: each may boot guests.
   commands+=(-- "$go" test -json -p 1 -count=1 -timeout "$timeout" -artifacts -outputdir "$artifacts" ./test/interop/...)
 fi
 
 status=0
 if [ "$what" = all ]; then
-  "$go" vet ./... || { status=1; echo "go vet failed"; }
+  for target in "$("$go" env GOOS)/$("$go" env GOARCH)" darwin/arm64 windows/amd64; do
+    CGO_ENABLED=0 GOOS=${target%/*} GOARCH=${target#*/} "$go" vet ./... || { status=1; echo "go vet failed for $target"; }
+  done
 fi
 
 # Built first: a package that does not compile must not take the summary with it, and "go run" adds lines of its own.
