@@ -182,7 +182,9 @@ func (c *connection) run(conn net.Conn) (*Peer, error) {
 	case swapErr != nil:
 		return nil, swapErr
 	}
-	c.qp.peerAH = c.ah
+	if !c.qp.keep(c.ah) {
+		return nil, errorf(ErrClosed, "it was closed meanwhile")
+	}
 	return peer, nil
 }
 
@@ -243,6 +245,7 @@ func (c *connection) setUp(mine, theirs hello, row int) (*Peer, error) {
 	p := Path{
 		DestQPN: theirs.qpn, PSN: theirs.psn, LocalPSN: mine.psn,
 		GID: theirs.gid, GIDIndex: row, MTU: min(mine.mtu, theirs.mtu), MaxRdAtomic: max(1, min(mine.rdAtomic, theirs.rdAtomic)),
+		LateAck: true,
 	}.filled(c.qp.pd.dev)
 	peer := &Peer{QPN: theirs.qpn, QKey: theirs.qkey, Path: p, Remote: ib.Remote{Addr: theirs.addr, RKey: theirs.rkey}, Len: theirs.len}
 	if mine.typ == ib.UD {
@@ -277,7 +280,6 @@ func (c *connection) setUp(mine, theirs hello, row int) (*Peer, error) {
 func (c *connection) rollBack() {
 	if c.ah != nil {
 		_ = c.ah.Close()
-		c.qp.peerAH = nil
 	}
 	if !c.moved {
 		return

@@ -94,6 +94,8 @@ func TestSoak(t *testing.T) {
 	}
 	check := func(wc *ib.WC) {
 		if wc.Status != ib.Success || wc.ID != uint64(done) {
+			t.Logf("requester: %v %+v", a.dev.Stats(), a.dev.LinkCounters())
+			t.Logf("responder: %v %+v", b.dev.Stats(), b.dev.LinkCounters())
 			t.Fatalf("completion %d: %+v", done, wc)
 		}
 		j := jobs[done]

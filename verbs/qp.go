@@ -29,7 +29,7 @@ type QP struct {
 
 	sendMu sync.Mutex // the poster's side of the send queue
 	recvMu sync.Mutex // … of the receive queue
-	peerAH *AH        // made by Connect
+	peerAH *AH        // made by Connect; under sendMu
 }
 
 // CreateQP makes a queue pair in state Reset. The error matches ErrInvalid for
@@ -75,8 +75,13 @@ func (q *QP) Type() ib.QPType { return q.qp.Type() }
 // Cap returns the sizes of the queues, defaults filled in.
 func (q *QP) Cap() ib.QPCap { return q.qp.Cap() }
 
-// State returns the present state. An error of the protocol changes it too.
-func (q *QP) State() ib.QPState { return q.qp.State() }
+// State returns the present state, which an error of the protocol changes too:
+// whoever has seen a completion in error sees the state that belongs to it.
+func (q *QP) State() ib.QPState {
+	// Not q.qp.State alone: a completion is out before the copy is renewed.
+	_ = q.pd.dev.drv.Do(func(clock.Time) {})
+	return q.qp.State()
+}
 
 // Device returns the device.
 func (q *QP) Device() *Device { return q.pd.dev }
@@ -201,6 +206,23 @@ func (q *QP) Close() error {
 		err = q.peerAH.Close()
 	}
 	return err
+}
+
+// keep makes an address handle, which may be nil, end with the queue pair. It
+// returns false if that has ended already.
+func (q *QP) keep(h *AH) bool {
+	q.sendMu.Lock()
+	defer q.sendMu.Unlock()
+	if q.dead.Load() {
+		return false
+	}
+	if h != nil {
+		if q.peerAH != nil {
+			_ = q.peerAH.Close() // of an earlier connection
+		}
+		q.peerAH = h
+	}
+	return true
 }
 
 func (q *QP) kill() { q.dead.Store(true) }
