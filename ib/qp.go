@@ -142,6 +142,7 @@ const (
 	AttrCap              AttrMask = 1 << 19
 	AttrDestQPN          AttrMask = 1 << 20
 	AttrRateLimit        AttrMask = 1 << 25
+	AttrLateAck          AttrMask = 1 << 30 // Verbena's own
 )
 
 // QPAttr is the argument of a modify call and the answer of a query. Mask says
@@ -167,6 +168,12 @@ type QPAttr struct {
 	DestQPN         QPN
 	RateLimitKbps   uint32 // kilobits a second; 0 is no limit
 	SQDAsyncNotify  bool
+	// LateAck lets one request leave before an ACK that is due: the answer to a
+	// message does not wait for its acknowledgement. The peer must cope with
+	// the message's completion behind the answer. Programs that size their
+	// completion queues by the other order do not, ib_send_lat -e among them;
+	// so it is for peers that are known. RC only.
+	LateAck bool
 }
 
 // QPCap holds the sizes of a queue pair's queues. Zero fields take the

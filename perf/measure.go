@@ -245,7 +245,7 @@ func (t *test) connect() error {
 		return err
 	}
 	t.out.Remote = theirs[0].GID
-	if err := t.rig.connect(theirs); err != nil {
+	if err := t.rig.connect(theirs, t.theirs); err != nil {
 		return err
 	}
 	t.printKeys("local", keys)

@@ -143,8 +143,8 @@ func (r *rig) addQP(i int) error {
 func (r *rig) sendAt(lane int) uint64 { return uint64(lane) * r.part }
 func (r *rig) recvAt(lane int) uint64 { return uint64(r.cfg.QPs+lane) * r.part }
 
-// connect takes every queue pair to RTS.
-func (r *rig) connect(theirs []handshake.Key) error {
+// connect takes every queue pair to RTS. ours says that the peer is of this project.
+func (r *rig) connect(theirs []handshake.Key, ours bool) error {
 	c := r.cfg
 	for i, qp := range r.qps {
 		k := theirs[i]
@@ -160,6 +160,7 @@ func (r *rig) connect(theirs []handshake.Key) error {
 			DestQPN: k.QPN, PSN: k.PSN, LocalPSN: r.keys[i].PSN, GID: k.GID, GIDIndex: r.gid.Index, MTU: r.mtu,
 			TrafficClass: c.TClass, SL: c.SL, TimeoutExp: c.Timeout, RetryCnt: 7, RNRRetry: 7, MinRNRTimer: 12,
 			MaxRdAtomic: uint8(min(max(int(k.OutReads), 1), max(r.outReads, 1))), MaxDestRdAtomic: uint8(r.outReads),
+			LateAck: ours,
 		}
 		if err := qp.ToRTR(p); err != nil {
 			return err

@@ -40,11 +40,11 @@ const (
 	rtsUC = ib.AttrSQPSN
 	rtsRC = rtsUC | ib.AttrTimeout | ib.AttrRetryCnt | ib.AttrRNRRetry | ib.AttrMaxRdAtomic
 
-	// What may change in RTS, and on the way to it. The rate limit is
-	// Verbena's own addition: any queue pair can be paced.
+	// What may change in RTS, and on the way to it. The rate limit and the late
+	// ACK are Verbena's own additions.
 	liveUD = ib.AttrQKey | ib.AttrRateLimit
 	liveUC = ib.AttrAccess | ib.AttrAltPath | ib.AttrPathMigState | ib.AttrRateLimit
-	liveRC = liveUC | ib.AttrMinRNRTimer
+	liveRC = liveUC | ib.AttrMinRNRTimer | ib.AttrLateAck
 
 	sqdUD = ib.AttrPKeyIndex | ib.AttrQKey
 	sqdUC = ib.AttrAV | ib.AttrAltPath | ib.AttrAccess | ib.AttrPKeyIndex | ib.AttrPathMigState
@@ -138,6 +138,7 @@ var attrNames = []struct {
 	{ib.AttrCap, "cap"},
 	{ib.AttrDestQPN, "dest_qp_num"},
 	{ib.AttrRateLimit, "rate_limit"},
+	{ib.AttrLateAck, "late_ack"},
 }
 
 const attrsDefined = ib.AttrState | ib.AttrCurState | ib.AttrEnSQDAsyncNotify | initConn | initDgram | rtrRC |

@@ -51,10 +51,10 @@ const wantTransitions = `
 RC RESET INIT: qp_access_flags, pkey_index, port_num |
 RC INIT INIT: | qp_access_flags, pkey_index, port_num
 RC INIT RTR: ah_attr, path_mtu, rq_psn, min_rnr_timer, max_dest_rd_atomic, dest_qp_num | qp_access_flags, pkey_index, alt_ah_attr
-RC RTR RTS: timeout, retry_cnt, rnr_retry, max_rd_atomic, sq_psn | qp_access_flags, alt_ah_attr, min_rnr_timer, path_mig_state, rate_limit
-RC RTS RTS: | qp_access_flags, alt_ah_attr, min_rnr_timer, path_mig_state, rate_limit
+RC RTR RTS: timeout, retry_cnt, rnr_retry, max_rd_atomic, sq_psn | qp_access_flags, alt_ah_attr, min_rnr_timer, path_mig_state, rate_limit, late_ack
+RC RTS RTS: | qp_access_flags, alt_ah_attr, min_rnr_timer, path_mig_state, rate_limit, late_ack
 RC RTS SQD: | en_sqd_async_notify
-RC SQD RTS: | qp_access_flags, alt_ah_attr, min_rnr_timer, path_mig_state, rate_limit
+RC SQD RTS: | qp_access_flags, alt_ah_attr, min_rnr_timer, path_mig_state, rate_limit, late_ack
 RC SQD SQD: | qp_access_flags, pkey_index, port_num, ah_attr, timeout, retry_cnt, rnr_retry, max_rd_atomic, alt_ah_attr, min_rnr_timer, max_dest_rd_atomic, path_mig_state
 UC RESET INIT: qp_access_flags, pkey_index, port_num |
 UC INIT INIT: | qp_access_flags, pkey_index, port_num

@@ -24,6 +24,9 @@ type Path struct {
 	MinRNRTimer     uint8 // 0: 12, 0.64 ms
 	MaxRdAtomic     uint8 // READs and ATOMICs outstanding as requester; 0: 16
 	MaxDestRdAtomic uint8 // … as responder; 0: 16
+
+	// LateAck is for peers of the same kind: see [ib.QPAttr]. Connect sets it.
+	LateAck bool
 }
 
 // DefaultRdAtomic is the number of outstanding READs and ATOMICs of a Path that
@@ -99,7 +102,8 @@ func (q *QP) ToRTS(p Path) error {
 	p = p.filled(q.pd.dev)
 	attr := ib.QPAttr{Mask: ib.AttrState | ib.AttrSQPSN, State: ib.RTS, SQPSN: p.LocalPSN}
 	if q.Type() == ib.RC {
-		attr.Mask |= ib.AttrTimeout | ib.AttrRetryCnt | ib.AttrRNRRetry | ib.AttrMaxRdAtomic
+		attr.Mask |= ib.AttrTimeout | ib.AttrRetryCnt | ib.AttrRNRRetry | ib.AttrMaxRdAtomic | ib.AttrLateAck
+		attr.LateAck = p.LateAck
 		attr.TimeoutExp, attr.RetryCnt, attr.RNRRetry, attr.MaxRdAtomic = p.TimeoutExp, p.RetryCnt, p.RNRRetry, p.MaxRdAtomic
 	}
 	return q.Modify(attr)

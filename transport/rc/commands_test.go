@@ -144,7 +144,7 @@ func (pl *play) connect(m args) {
 		mtu: mtu("mtu", 256), psnA: ib.PSN(m.int(t, "psna", 0xFFFFFE, 16)), psnB: ib.PSN(m.int(t, "psnb", 0x100, 16)),
 		rd: uint8(m.int(t, "rd", 4, 10)), timeout: uint8(m.int(t, "timeout", 14, 10)), retry: uint8(m.int(t, "retry", 7, 10)),
 		rnrRetry: uint8(m.int(t, "rnr", 7, 10)), rnrTimer: uint8(m.int(t, "rnrtimer", 1, 10)), access: ib.RemoteAll,
-		sigAll: m["sigall"] != "no", noCredits: !m.has("credits"), window: m.has("window"), mem: m.int(t, "mem", 0, 10),
+		sigAll: m["sigall"] != "no", noCredits: !m.has("credits"), lateAck: m.has("lateack"), window: m.has("window"), mem: m.int(t, "mem", 0, 10),
 	}
 	if s, ok := m["access"]; ok {
 		o.access = access(s)

@@ -175,6 +175,9 @@ func (e *Engine) apply(a *ib.QPAttr) {
 	if m&ib.AttrRateLimit != 0 {
 		t.RateLimitKbps = a.RateLimitKbps
 	}
+	if m&ib.AttrLateAck != 0 {
+		t.LateAck = a.LateAck
+	}
 	if m&ib.AttrEnSQDAsyncNotify != 0 {
 		t.SQDAsyncNotify = a.SQDAsyncNotify
 	}
@@ -260,12 +263,12 @@ func (e *Engine) SendAt() clock.Time {
 	return 0
 }
 
-// Next describes the packet that Emit would emit now. NAKs go first, and ACKs
-// behind one request: that is often the answer to the message which is being
-// acknowledged, and somebody waits for it. READ responses and requests take
-// turns.
+// Next describes the packet that Emit would emit now. NAKs and ACKs go first;
+// with [ib.QPAttr].LateAck an ACK goes behind one request: that is often the
+// answer to the message which is being acknowledged, and somebody waits for it.
+// READ responses and requests take turns.
 func (e *Engine) Next(now clock.Time) (transport.Head, bool) {
-	if k := e.rsp.answer(); k == pickResponse && e.requestsFirst || k == pickAck && !e.late {
+	if k := e.rsp.answer(); k == pickResponse && e.requestsFirst || k == pickAck && e.attr.LateAck && !e.late {
 		if h, ok := e.nextRequest(now); ok {
 			return h, true
 		}

@@ -361,7 +361,8 @@ func newWorld(t *rapid.T, op ib.WROp, rnrRetry uint8) *world {
 		rd:   uint8(rapid.SampledFrom([]int{1, 2, 3, 4, 16}).Draw(t, "rd")), timeout: 5, retry: 7, rnrRetry: rnrRetry,
 		rnrTimer: uint8(rapid.IntRange(1, 4).Draw(t, "rnrTimer")),
 		access:   ib.RemoteAll, window: rapid.Bool().Draw(t, "window"), noCredits: rapid.Bool().Draw(t, "noCredits"),
-		sigAll: rapid.Bool().Draw(t, "sigAll"),
+		lateAck: rapid.Bool().Draw(t, "lateAck"),
+		sigAll:  rapid.Bool().Draw(t, "sigAll"),
 	}
 	w := &world{t: t, delay: 3 * time.Microsecond}
 	w.to.loss = rapid.IntRange(0, 30).Draw(t, "loss")

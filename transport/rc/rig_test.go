@@ -86,6 +86,7 @@ type options struct {
 	sigAll    bool
 	window    bool
 	noCredits bool
+	lateAck   bool
 	depth     int
 	sges      int
 	mem       int
@@ -153,9 +154,9 @@ func (n *node) ready(dest ib.QPN, sq, rq ib.PSN, o options) {
 	})
 	n.eng.Modify(0, &ib.QPAttr{
 		Mask: ib.AttrState | ib.AttrTimeout | ib.AttrRetryCnt | ib.AttrRNRRetry | ib.AttrSQPSN |
-			ib.AttrMaxRdAtomic,
+			ib.AttrMaxRdAtomic | ib.AttrLateAck,
 		State: ib.RTS, TimeoutExp: o.timeout, RetryCnt: o.retry, RNRRetry: o.rnrRetry, SQPSN: sq,
-		MaxRdAtomic: o.rd,
+		MaxRdAtomic: o.rd, LateAck: o.lateAck,
 	})
 }
 

@@ -46,6 +46,7 @@ var rules = []string{
 	"WRITE retry keeps addresses",
 	"WRITE whose region goes",
 	"a request goes before an ACK",
+	"an ACK goes before requests",
 	"acknowledged before Error",
 	"bad lkey",
 	"bad receive lkey",

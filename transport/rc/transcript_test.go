@@ -21,7 +21,7 @@ import (
 //
 //	> connect mtu=1024 psna=fffffe rd=1 timeout=14 retry=7 access=read,write
 //	      two ends A and B in RTS. Also psnb, rnr, rnrtimer, mtub, rdb (B's own),
-//	      sigall=no, credits, window, mem
+//	      sigall=no, credits, lateack, window, mem
 //	> post A write id=1 len=600 [at=0 to=0 imm=7 fence solicited unsignaled inline
 //	      lkey=bad rkey=bad sges=3 cmp=1 add=2]
 //	> recv B id=1 len=600 [at=0 lkey=bad]
