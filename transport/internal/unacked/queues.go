@@ -101,8 +101,9 @@ func (q *Queues) Settle() {
 	}
 	if q.Cfg.SigAll || w.Flags&ib.Signaled != 0 {
 		q.sendDone(w, ib.Success, 0)
+	} else {
+		q.Cfg.Send.Retire()
 	}
-	q.Cfg.Send.Retire()
 	q.checkDrained()
 }
 
@@ -126,9 +127,8 @@ func (q *Queues) SendAt() clock.Time {
 // and takes the queue pair to SQE (IBA vol.1 10.3.1.6).
 func (q *Queues) Fail(st ib.WCStatus, vendorErr uint32) {
 	q.Cfg.Counters.SendErr++
-	q.sendDone(q.Cfg.Send.At(q.Cfg.Send.Head()), st, vendorErr)
-	q.Cfg.Send.Retire()
 	q.state = ib.SQE
+	q.sendDone(q.Cfg.Send.At(q.Cfg.Send.Head()), st, vendorErr)
 	q.flushSend()
 }
 
@@ -148,8 +148,8 @@ func (q *Queues) Received(wc ib.WC, solicited bool) {
 	q.Cfg.Counters.RDMARecvs++
 	q.wc = wc
 	q.wc.ID, q.wc.QPN = w.ID, q.Cfg.QPN
-	q.Cfg.Sink.RecvDone(&q.wc, solicited)
 	q.Cfg.Recv.Pop()
+	q.Cfg.Sink.RecvDone(&q.wc, solicited)
 }
 
 // FailReceive completes the head of the receive queue, whose memory cannot be
@@ -191,30 +191,37 @@ func (q *Queues) empty() {
 	*q = Queues{Cfg: q.Cfg}
 }
 
+// flushSend completes what is posted as it begins. What is posted meanwhile
+// comes with its own Post: an application that posts as fast as this flushes
+// does not keep it here.
 func (q *Queues) flushSend() {
-	for s := q.Cfg.Send; s.Head() != s.Tail(); {
+	s := q.Cfg.Send
+	for tail := s.Tail(); s.Head() != tail; {
 		q.sendDone(s.At(s.Head()), ib.WRFlushErr, 0)
-		s.Retire()
 	}
 }
 
 func (q *Queues) flushRecv() {
-	for q.Cfg.Recv.Peek() != nil {
+	for n := q.Cfg.Recv.Posted(); n > 0; n-- {
 		q.recvDone(ib.WRFlushErr, 0)
 	}
 }
 
+// sendDone completes the head w of the send queue. The slot is free before the
+// application can see the completion, so that it may post at once.
 func (q *Queues) sendDone(w *transport.SendWQE, st ib.WCStatus, vendorErr uint32) {
 	op := ib.WCSend
 	if w.Op.IsWrite() {
 		op = ib.WCWrite
 	}
 	q.wc = ib.WC{ID: w.ID, Op: op, Status: st, QPN: q.Cfg.QPN, VendorErr: vendorErr}
+	q.Cfg.Send.Retire()
 	q.Cfg.Sink.SendDone(&q.wc)
 }
 
+// recvDone does so for the receive queue.
 func (q *Queues) recvDone(st ib.WCStatus, vendorErr uint32) {
 	q.wc = ib.WC{ID: q.Cfg.Recv.Peek().ID, Op: ib.WCRecv, Status: st, QPN: q.Cfg.QPN, VendorErr: vendorErr}
-	q.Cfg.Sink.RecvDone(&q.wc, true)
 	q.Cfg.Recv.Pop()
+	q.Cfg.Sink.RecvDone(&q.wc, true)
 }
