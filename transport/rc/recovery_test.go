@@ -241,3 +241,30 @@ func TestFailAgainAndAgain(t *testing.T) {
 		b.ready(qpnA, o.psnB, o.psnA, o)
 	}
 }
+
+// A flush takes what is posted as it begins, though the application posts again
+// at every completion: what it posts comes with its own Post.
+func TestFlushEnds(t *testing.T) {
+	a, _ := connect(t, lossless())
+	for i := range 5 {
+		a.recv(0, ib.RecvWR{ID: uint64(i)})
+	}
+	a.note = func(string, ...any) {
+		if len(a.sent)+len(a.recvd) > 100 {
+			t.Fatal("the flush does not end")
+		}
+		a.rq.Slot(0)
+		a.rq.Publish(1)
+		a.sq.Slot(0)
+		a.sq.Publish(1)
+	}
+	a.eng.Modify(0, &ib.QPAttr{Mask: ib.AttrState, State: ib.Error})
+	if len(a.sent)+len(a.recvd) != 5 {
+		t.Errorf("%d sends and %d receives flushed", len(a.sent), len(a.recvd))
+	}
+	a.note = nil
+	a.eng.Post(0)
+	if a.sq.Free() != a.sq.Depth() || a.rq.Free() != a.rq.Depth() {
+		t.Errorf("%d sends and %d receives flushed in the end", len(a.sent), len(a.recvd))
+	}
+}
