@@ -53,7 +53,6 @@ type endpoint struct {
 	main  sock       // bound to the link's port; receives, and sends if no other can
 	out   []sock     // bound to source ports; send only
 	drops uint32     // the kernel's count of packets that found main full
-	armed bool       // Wait looks for room to send on main, too
 	ask   int        // how many pieces the next receive asks for, if over 1
 	cfg   *Config
 }
@@ -85,19 +84,13 @@ func openSystem(cfg Config) (_ link.Link, err error) {
 		if ep.main, err = ep.open(cfg.Port, true); err != nil {
 			return nil, openError(a, cfg.Port, err)
 		}
-		if err = l.poll.add(ep.main.fd, unix.EPOLLIN); err != nil {
+		if err = l.poll.receive(ep.main.fd); err != nil {
 			return nil, fmt.Errorf("open UDP link on %v: %w", a, err)
 		}
 		l.caps.MTU = min(l.caps.MTU, interfaceMTU(ep.addr)-headers(ep.addr))
 		held := holds(ep.main.fd)
 		if l.caps.RxBytes == 0 || held < l.caps.RxBytes {
 			l.caps.RxBytes = held
-		}
-	}
-	if len(l.eps) == 1 {
-		if err = l.poll.watch(l.eps[0].main.fd); err != nil {
-			l.eps[0].main.fd = -1 // closed
-			return nil, fmt.Errorf("open UDP link: %w", err)
 		}
 	}
 	if !cfg.NoOffload && canSegment(l.eps[0].main.fd) {
@@ -304,7 +297,7 @@ func (l *system) Close() error {
 		for _, s := range e.out {
 			_ = unix.Close(s.fd)
 		}
-		if e.main.fd >= 0 && l.poll.one.file == nil {
+		if e.main.fd >= 0 {
 			_ = unix.Close(e.main.fd)
 		}
 	}

@@ -3,6 +3,7 @@ package udp
 import (
 	"errors"
 	"os"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -14,36 +15,44 @@ import (
 	"github.com/verbena-rdma/verbena/link"
 )
 
-// poller parks a goroutine, not a thread, until something is ready.
+// poller parks a goroutine, not a thread, until one of several sockets is
+// ready: they are in one epoll set, which is itself a file that the runtime's
+// poller watches. Setting the file's deadline wakes it from outside.
 //
-// All sockets are in one epoll set, which is itself a file that the runtime's
-// poller watches. A link with one receiving socket shows the runtime that
-// socket, which wakes sooner, and the set only while a run waits for room.
-//
-// Setting a file's deadline to the past wakes the goroutine from outside.
+// The set listens to the sockets only while somebody waits now and then: each
+// packet that makes it ready wakes a thread of the runtime, which in a program
+// that polls is a thread too many, on the processor of whoever sends.
 type poller struct {
-	fd    int // of set; os.File.Fd would make it blocking
-	set   watched
-	one   watched // without file when there are several receiving sockets
+	fd    int // of file; os.File.Fd would make it blocking
+	file  *os.File
+	raw   syscall.RawConn
+	ready func(fd uintptr) bool // made once: see check
 	clock clock.Real
 	calls atomic.Uint64 // system calls that ask what is ready
+	// asked and deadline belong to the goroutine in wait. The deadline is the
+	// file's: 0 if it is not known, Never if there is none.
+	asked    bool
+	deadline clock.Time
+
+	mu        sync.Mutex // for what the set listens to
+	socks     []receiver
+	listening atomic.Bool  // to the receiving sockets; changes under mu
+	polled    atomic.Int32 // receives since the last wait
 
 	waiting atomic.Bool // a goroutine is in wait
 	woken   atomic.Bool // wake was called since the last wait
-	room    atomic.Bool // a run waits for room to send
 	closed  atomic.Bool
 }
 
-// watched is a file that the runtime's poller watches.
-type watched struct {
-	file  *os.File
-	raw   syscall.RawConn
-	ready func(fd uintptr) bool // made once: see open
-	asked bool                  // ready was called in the present wait
-	// armed is the file's deadline: 0 if it is not known, Never if there is
-	// none. It belongs to the goroutine in wait.
-	armed clock.Time
+// receiver is a socket that receives. room: it sends, too, and waits for room.
+type receiver struct {
+	fd   int
+	room bool
 }
+
+// quiet is how many receives without a wait between them end the listening: a
+// program that spins before it waits does not reach it.
+const quiet = 256
 
 // past is a deadline that is over.
 var past = time.Unix(1, 0)
@@ -57,52 +66,109 @@ func (p *poller) open() error {
 		_ = unix.Close(fd)
 		return os.NewSyscallError("fcntl", err)
 	}
-	p.fd, p.clock = fd, clock.NewReal()
+	p.clock = clock.NewReal()
+	p.fd, p.file = fd, os.NewFile(uintptr(fd), "epoll")
+	if p.raw, err = p.file.SyscallConn(); err != nil {
+		_ = p.file.Close()
+		return err
+	}
 	var got [1]unix.EpollEvent
-	return p.set.open(fd, "epoll", func(fd uintptr) bool {
-		p.calls.Add(1)
-		n, _, e := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, fd, uintptr(unsafe.Pointer(&got)), uintptr(len(got)), 0, 0, 0)
-		return e == 0 && n > 0
-	})
+	p.ready = func(fd uintptr) bool { return p.check(fd, got[:]) }
+	return nil
 }
 
-// watch makes fd, which the poller owns from now on, the one socket to wait
-// for.
-func (p *poller) watch(fd int) error {
-	return p.one.open(fd, "udp", func(fd uintptr) bool {
-		p.calls.Add(1)
-		f := unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
-		var now unix.Timespec
-		n, _, e := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&f)), 1, uintptr(unsafe.Pointer(&now)), 0, 0, 0)
-		return e == 0 && n > 0
-	})
-}
-
-// open watches fd. ready asks the system; it is called once a wait, before the
-// goroutine parks: when the runtime's poller wakes it, that is answer enough.
-func (w *watched) open(fd int, name string, ready func(uintptr) bool) (err error) {
-	w.file = os.NewFile(uintptr(fd), name)
-	w.ready = func(fd uintptr) bool {
-		again := w.asked
-		w.asked = true
-		return again || ready(fd)
+// check reports whether the set is ready. It is called before the goroutine
+// parks, when the runtime already notes what happens to the set, and again when
+// that has woken the goroutine, which is answer enough.
+func (p *poller) check(fd uintptr, got []unix.EpollEvent) bool {
+	if p.asked {
+		return true
 	}
-	if w.raw, err = w.file.SyscallConn(); err != nil {
-		_ = w.file.Close()
-		w.file = nil
+	p.asked = true
+	if !p.listening.Load() {
+		p.mu.Lock()
+		p.listen(true)
+		p.mu.Unlock()
 	}
-	return err
+	p.calls.Add(1)
+	n, _, e := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, fd, uintptr(unsafe.Pointer(&got[0])), uintptr(len(got)), 0, 0, 0)
+	return e == 0 && n > 0
 }
 
-func (p *poller) add(fd int, events uint32) error {
-	ev := unix.EpollEvent{Events: events, Fd: int32(fd)}
+// receive adds a socket that receives.
+func (p *poller) receive(fd int) error {
+	p.socks = append(p.socks, receiver{fd: fd})
+	return p.add(fd)
+}
+
+// add adds a socket that sends.
+func (p *poller) add(fd int) error {
+	ev := unix.EpollEvent{Fd: int32(fd)}
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &ev))
 }
 
-// want changes what of fd makes a wait on the set return.
+// want changes what of fd makes the set ready.
 func (p *poller) want(fd int, events uint32) {
 	ev := unix.EpollEvent{Events: events, Fd: int32(fd)}
 	_ = unix.EpollCtl(p.fd, unix.EPOLL_CTL_MOD, fd, &ev)
+}
+
+// listen changes whether the set listens to the receiving sockets. With mu.
+func (p *poller) listen(yes bool) {
+	p.listening.Store(yes)
+	for _, s := range p.socks {
+		p.interest(s)
+	}
+}
+
+func (p *poller) interest(s receiver) {
+	var events uint32
+	if p.listening.Load() {
+		events = unix.EPOLLIN
+	}
+	if s.room {
+		events |= unix.EPOLLOUT
+	}
+	p.want(s.fd, events)
+}
+
+// wantRoom makes waits end when the socket has room to send, once, or, where it
+// receives too, until gotRoom.
+func (p *poller) wantRoom(fd int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.socks {
+		if s := &p.socks[i]; s.fd == fd {
+			s.room = true
+			p.interest(*s)
+			return
+		}
+	}
+	p.want(fd, unix.EPOLLOUT|unix.EPOLLONESHOT)
+}
+
+// gotRoom says that nobody waits for room any more.
+func (p *poller) gotRoom() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.socks {
+		if s := &p.socks[i]; s.room {
+			s.room = false
+			p.interest(*s)
+		}
+	}
+}
+
+// received says that somebody has asked the sockets for packets.
+func (p *poller) received() {
+	if !p.listening.Load() || p.polled.Add(1) < quiet {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.waiting.Load() && p.listening.Load() {
+		p.listen(false)
+	}
 }
 
 // wait blocks as link.Link's Wait does; local counts what is ready beside the
@@ -114,55 +180,51 @@ func (p *poller) wait(now, until clock.Time, local *atomic.Int32) error {
 	if p.woken.Swap(false) || local.Load() > 0 || until <= now {
 		return nil
 	}
-	p.waiting.Store(true)
+	p.begin()
 	defer p.waiting.Store(false)
-	w := &p.set
-	if p.one.file != nil && !p.room.Load() {
-		w = &p.one
-	}
-	err := p.arm(w, now, until)
+	err := p.arm(now, until)
 	// Whatever is to end the wait and came before this line found nobody waiting,
 	// or had its deadline overwritten; after it, it finds the deadline in force.
-	stale := w == &p.one && p.room.Load()
-	if err == nil && !p.woken.Swap(false) && local.Load() == 0 && !stale {
-		w.asked = false
-		err = w.raw.Read(w.ready)
+	if err == nil && !p.woken.Swap(false) && local.Load() == 0 {
+		p.asked = false
+		err = p.raw.Read(p.ready)
 		p.woken.Store(false)
 	}
 	switch {
 	case p.closed.Load():
 		return link.ErrClosed
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		w.armed = 0
+		p.deadline = 0
 		return nil
 	}
 	return err
 }
 
-// arm sets a deadline. One that is in force and not later will do: to set it
-// costs more than to come back early once.
-func (p *poller) arm(w *watched, now, until clock.Time) error {
+// begin says that somebody waits: from now on the listening does not end.
+func (p *poller) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting.Store(true)
+	p.polled.Store(0)
+}
+
+// arm sets the file's deadline. One that is in force and not later will do: to
+// set it costs more than to come back early once.
+func (p *poller) arm(now, until clock.Time) error {
 	var deadline time.Time
 	want := clock.Never
 	if until != clock.Never {
 		t := p.clock.Now()
 		want = t.Add(until.Sub(now))
-		if w.armed > t && w.armed <= want {
+		if p.deadline > t && p.deadline <= want {
 			return nil
 		}
 		deadline = p.clock.At(want)
-	} else if w.armed == clock.Never {
+	} else if p.deadline == clock.Never {
 		return nil
 	}
-	w.armed = want
-	return w.file.SetReadDeadline(deadline)
-}
-
-// wantRoom makes a wait end, too, when what was armed with want has room.
-func (p *poller) wantRoom(yes bool) {
-	if p.room.Swap(yes) != yes && yes {
-		p.nudge()
-	}
+	p.deadline = want
+	return p.file.SetReadDeadline(deadline)
 }
 
 // wake ends the present or the next wait.
@@ -173,24 +235,13 @@ func (p *poller) wake() {
 
 // nudge ends the present wait if there is one.
 func (p *poller) nudge() {
-	if !p.waiting.Load() {
-		return
-	}
-	_ = p.set.file.SetReadDeadline(past)
-	if p.one.file != nil {
-		_ = p.one.file.SetReadDeadline(past)
+	if p.waiting.Load() {
+		_ = p.file.SetReadDeadline(past)
 	}
 }
 
-// close closes the set and the watched socket, and ends the present wait.
+// close closes the set and ends the present wait.
 func (p *poller) close() error {
 	p.closed.Store(true)
-	var err error
-	if p.one.file != nil {
-		err = p.one.file.Close()
-	}
-	if e := p.set.file.Close(); err == nil {
-		err = e
-	}
-	return err
+	return p.file.Close()
 }

@@ -116,7 +116,7 @@ func (l *system) source(e *endpoint, want uint16) sock {
 		}
 		s, err := e.open(port, false)
 		if err == nil {
-			if l.poll.add(s.fd, 0) != nil {
+			if l.poll.add(s.fd) != nil {
 				_ = unix.Close(s.fd)
 				break
 			}
@@ -208,13 +208,7 @@ func (l *system) flush(now clock.Time) {
 	if l.waiting = l.waiting[:n]; n > 0 {
 		return
 	}
-	l.poll.wantRoom(false)
-	for _, e := range l.eps {
-		if e.armed {
-			e.armed = false
-			l.poll.want(e.main.fd, unix.EPOLLIN)
-		}
-	}
+	l.poll.gotRoom()
 }
 
 // send sends a run and disposes of its buffer, unless it returns false: then
@@ -252,21 +246,10 @@ func (l *system) send(r *frame.Run) bool {
 		l.pool.Put(r.Buf)
 		return true
 	case unix.EAGAIN:
-		l.wantRoom(e, s)
+		l.poll.wantRoom(s.fd)
 		return false
 	}
 	return l.refused(e, s, r, errno)
-}
-
-// wantRoom makes Wait return when the socket's send queue has room.
-func (l *system) wantRoom(e *endpoint, s sock) {
-	if s.fd == e.main.fd {
-		e.armed = true
-		l.poll.want(s.fd, unix.EPOLLIN|unix.EPOLLOUT)
-	} else {
-		l.poll.want(s.fd, unix.EPOLLOUT|unix.EPOLLONESHOT)
-	}
-	l.poll.wantRoom(true)
 }
 
 // sendLocal moves the run's buffer to this link's own way in.
@@ -358,7 +341,7 @@ func (l *system) sendSplit(e *endpoint, s sock, r *frame.Run) bool {
 		case unix.EAGAIN:
 			l.moveICRC(r, seg, 0, i)
 			l.shift(r, i)
-			l.wantRoom(e, s)
+			l.poll.wantRoom(s.fd)
 			return false
 		case unix.ENOBUFS:
 			l.cnt.TxDropped++
