@@ -246,7 +246,6 @@ func (c *connection) setUp(mine, theirs hello, row int) (*Peer, error) {
 		DestQPN: theirs.qpn, PSN: theirs.psn, LocalPSN: mine.psn,
 		GID: theirs.gid, GIDIndex: row, MTU: min(mine.mtu, theirs.mtu), MaxRdAtomic: max(1, min(mine.rdAtomic, theirs.rdAtomic)),
 		LateAck: true,
-		LateAck: true,
 	}.filled(c.qp.pd.dev)
 	peer := &Peer{QPN: theirs.qpn, QKey: theirs.qkey, Path: p, Remote: ib.Remote{Addr: theirs.addr, RKey: theirs.rkey}, Len: theirs.len}
 	if mine.typ == ib.UD {
