@@ -170,7 +170,10 @@ func (e *Engine) emitRequest(now clock.Time, out *transport.Out) {
 	out.PSN = q.psn
 	switch {
 	case w.Op.IsAtomic():
-		out.Atomic = wire.AtomicETH{VA: w.Remote.Addr, RKey: w.Remote.RKey, SwapAdd: w.SwapAdd, Compare: w.Compare}
+		out.Atomic = wire.AtomicETH{VA: w.Remote.Addr, RKey: w.Remote.RKey, SwapAdd: w.SwapAdd}
+		if w.Op == ib.CompareSwap {
+			out.Atomic.Compare = w.Compare
+		}
 	case w.Op == ib.Read:
 		out.RETH = wire.RETH{VA: w.Remote.Addr + uint64(s.off), RKey: w.Remote.RKey, Len: s.len}
 	default:
