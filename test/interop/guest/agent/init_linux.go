@@ -155,7 +155,7 @@ func bringUp(arg map[string]string) error {
 	}
 	steps := [][]string{
 		{"ip", "link", "set", "lo", "up"},
-		{"ip", "link", "set", "eth0", "mtu", arg["mtu"]},
+		{"ip", "link", "set", "eth0", "txqueuelen", "20000", "mtu", arg["mtu"]},
 		{"ip", "link", "set", "eth0", "up"},
 		{"ip", "addr", "add", arg["ip4"], "dev", "eth0"},
 		{"ip", "addr", "add", arg["ip6"], "dev", "eth0", "nodad"},
