@@ -158,6 +158,31 @@ func TestEarlierDeadline(t *testing.T) {
 	})
 }
 
+// What has arrived is looked at before a timer that is due fires: after a pause
+// of the process the answers are all there.
+func TestArrivalsComeBeforeTimers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, a, l := startFake(t)
+		synctest.Wait()
+		a.onFire = func() {
+			if n := a.frames.Load(); n != 40 {
+				t.Errorf("the timer fired after %d of 40 frames", n)
+			}
+		}
+		if err := d.Do(func(now clock.Time) {
+			l.mu.Lock()
+			l.in = 40
+			l.mu.Unlock()
+			a.deadline = now
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if n := a.fired.Load(); n != 1 {
+			t.Errorf("the timer fired %d times", n)
+		}
+	})
+}
+
 // An idle device wakes nobody.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

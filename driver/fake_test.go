@@ -31,6 +31,7 @@ type fakeAdapter struct {
 
 	deadline clock.Time // owner's
 	lastFire clock.Time
+	onFire   func()
 }
 
 func newFakeAdapter(t *testing.T) *fakeAdapter { return &fakeAdapter{t: t, deadline: clock.Never} }
@@ -72,6 +73,9 @@ func (a *fakeAdapter) Advance(now clock.Time) {
 		a.deadline = clock.Never
 		a.lastFire = now
 		a.fired.Add(1)
+		if a.onFire != nil {
+			a.onFire()
+		}
 	}
 }
 

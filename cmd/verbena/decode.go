@@ -72,5 +72,8 @@ func decodeTo(w io.Writer, in io.Reader, quiet, wrongOnly bool) (capture.Totals,
 		_, err := w.Write(line)
 		return err
 	})
+	if err != nil && totals.Frames == 0 {
+		return totals, err // no capture at all
+	}
 	return totals, errors.Join(err, totals.Print(w))
 }

@@ -75,9 +75,9 @@ type duo struct{ a, b *end }
 
 func (d *duo) close() error { return errors.Join(d.a.close(), d.b.close()) }
 
-// ackTimeoutExp gives a local ACK timeout of 17 ms: short, because a lost tail
-// packet costs one, but eight of them outlast a host that is busy elsewhere.
-const ackTimeoutExp = 12
+// ackTimeoutExp gives a local ACK timeout of 67 ms, of which eight outlast a
+// host that is busy elsewhere.
+const ackTimeoutExp = 14
 
 // openDuo makes two devices and connects their queue pairs; both ends being in
 // this process, they need no exchange (verbs.Connect is for when they are not).
