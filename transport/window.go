@@ -8,7 +8,10 @@ package transport
 // The limit starts at [WindowStart] and grows by an eighth of what is
 // acknowledged until the first loss. From then on it grows by WindowStep for
 // each window of data, and a loss halves it, at most once per window of data,
-// never below [WindowMin].
+// never below [WindowMin]. When nothing at all comes back, so that a timer
+// says so, it falls to WindowMin at once, and grows by what is acknowledged up
+// to half of where it was: many senders whose packets fill one receive buffer
+// would otherwise fill it again at each timeout.
 type Window struct {
 	limit    int
 	inFlight int
@@ -16,6 +19,7 @@ type Window struct {
 	recover  int  // bytes still to be acknowledged before another loss counts
 	lost     bool // there was a loss
 	credit   int  // acknowledged bytes that have not made the limit grow
+	fast     int  // below it the limit grows by what is acknowledged
 }
 
 // The bounds of a window in bytes on the wire. The least is two packets of the
@@ -88,6 +92,8 @@ func (w *Window) Acked(n int) {
 	}
 	if !w.lost {
 		w.limit += n / 8
+	} else if w.limit < w.fast {
+		w.limit = min(w.limit+n, w.fast)
 	} else if w.credit += n; w.credit >= w.limit {
 		w.credit -= w.limit
 		w.limit += WindowStep
@@ -110,5 +116,17 @@ func (w *Window) Lost() {
 		return
 	}
 	w.limit = min(w.limit, max(WindowMin, w.limit/2)) // the upper bound may be below WindowMin
+	w.recover, w.lost, w.credit, w.fast = w.limit, true, 0, 0
+}
+
+// TimedOut says that a timer has found everything in flight lost.
+func (w *Window) TimedOut() {
+	if w == nil {
+		return
+	}
+	if w.recover == 0 || w.limit > w.fast {
+		w.fast = w.limit / 2
+	}
+	w.limit = min(w.limit, WindowMin)
 	w.recover, w.lost, w.credit = w.limit, true, 0
 }

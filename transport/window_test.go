@@ -13,6 +13,7 @@ func TestNilWindow(t *testing.T) {
 	w.Acked(1)
 	w.Forget(1)
 	w.Lost()
+	w.TimedOut()
 	if w.Room() < 1<<29 || w.Limit() < 1<<29 || !w.Fits(1<<29) || w.InFlight() != 0 {
 		t.Errorf("room %d, limit %d, in flight %d", w.Room(), w.Limit(), w.InFlight())
 	}
@@ -102,6 +103,47 @@ func TestWindowGrows(t *testing.T) {
 	}
 }
 
+// A timeout takes the limit to the least; from there it doubles with each
+// window of data up to half of what it was, then grows by steps. Further
+// timeouts do not move that mark; a loss on the way ends the doubling.
+func TestWindowTimesOut(t *testing.T) {
+	w := NewWindow(1 << 20)
+	w.Sent(WindowStart)
+	for range 3 {
+		w.TimedOut()
+		w.Lost() // the retry that follows
+		if w.Limit() != WindowMin {
+			t.Fatalf("after a timeout the limit is %d, want %d", w.Limit(), WindowMin)
+		}
+	}
+	w.Acked(WindowMin) // what was under way then
+	for want := 2 * WindowMin; want <= WindowStart/2; want *= 2 {
+		w.Acked(w.Limit())
+		if w.Limit() != want {
+			t.Fatalf("limit %d, want %d", w.Limit(), want)
+		}
+	}
+	w.Acked(w.Limit())
+	if want := WindowStart/2 + WindowStep; w.Limit() != want {
+		t.Errorf("above half of what it was: limit %d, want %d", w.Limit(), want)
+	}
+	w.TimedOut()
+	w.Acked(WindowMin)
+	w.Acked(WindowMin)
+	w.Lost()
+	w.Acked(w.Limit())
+	before := w.Limit()
+	w.Acked(w.Limit())
+	if w.Limit() != before+WindowStep {
+		t.Errorf("after a loss on the way up: limit from %d to %d", before, w.Limit())
+	}
+	small := NewWindow(4096)
+	small.TimedOut()
+	if small.Limit() != 4096 {
+		t.Errorf("a window of 4,096 has the limit %d", small.Limit())
+	}
+}
+
 // Whatever happens: never less than nothing in flight, and the limit between
 // its bounds, growing only with what arrived and shrinking only with losses.
 func TestWindowProperties(t *testing.T) {
@@ -112,7 +154,7 @@ func TestWindowProperties(t *testing.T) {
 		for range rapid.IntRange(1, 200).Draw(rt, "steps") {
 			before := w.Limit()
 			n := rapid.IntRange(0, 64<<10).Draw(rt, "n")
-			switch op := rapid.IntRange(0, 3).Draw(rt, "op"); op {
+			switch op := rapid.IntRange(0, 4).Draw(rt, "op"); op {
 			case 0:
 				w.Sent(n)
 				flight += n
@@ -122,6 +164,12 @@ func TestWindowProperties(t *testing.T) {
 			case 2:
 				w.Forget(n)
 				flight = max(0, flight-n)
+			case 4:
+				w.TimedOut()
+				if l := w.Limit(); l > before || l != min(before, WindowMin) {
+					rt.Fatalf("a timeout took the limit from %d to %d", before, l)
+				}
+				continue
 			case 3:
 				w.Lost()
 				if w.Limit() > before || w.Limit() < before/2 {
@@ -132,7 +180,7 @@ func TestWindowProperties(t *testing.T) {
 			if w.InFlight() != flight {
 				rt.Fatalf("%d in flight, want %d", w.InFlight(), flight)
 			}
-			if l := w.Limit(); l < before || l > before+max(n/8, WindowStep) || bound > 0 && l > bound || l < min(WindowMin, max(bound, 1)) && bound > 0 {
+			if l := w.Limit(); l < before || l > before+max(n, WindowStep) || bound > 0 && l > bound || l < min(WindowMin, max(bound, 1)) && bound > 0 {
 				rt.Fatalf("the limit went from %d to %d", before, l)
 			}
 		}

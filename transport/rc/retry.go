@@ -13,6 +13,7 @@ func (e *Engine) Advance(now clock.Time) {
 	}
 	e.req.timer = clock.Never
 	e.cfg.Counters.LocalAckTimeoutErr++
+	e.cfg.Window.TimedOut()
 	e.retry(0)
 }
 
