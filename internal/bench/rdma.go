@@ -126,7 +126,7 @@ func (h *host) connectTo(i int, peer *Offer, j int, addr netip.Addr) error {
 	}
 	path := verbs.Path{
 		DestQPN: ib.QPN(peer.QPNs[j]), PSN: ib.PSN(peer.PSNs[j]), LocalPSN: h.psns[i],
-		GID: ib.GIDFromAddr(addr), GIDIndex: row, MTU: ib.MTUFor(h.spec.MTU),
+		GID: ib.GIDFromAddr(addr), GIDIndex: row, MTU: ib.MTUFor(h.spec.MTU), LateAck: true,
 	}
 	h.far = ib.Remote{Addr: peer.Base, RKey: ib.RKey(peer.RKey)}
 	qp := h.qps[i]
