@@ -112,18 +112,25 @@ func compare(ctx context.Context, cfg *Config) error {
 	run(&bw, bandwidth("RC SEND", messageSize, ib.Send))
 	run(&bw, bandwidth("RC ATOMIC", 8, ib.FetchAdd))
 	run(&lat, func() (result, error) { return tcpRoundTrips(ctx, cfg, "TCP socket", half) })
-	// SENDs leave receives posted, so the ping-pong of SENDs has a pair of its own.
 	run(&lat, latency("RC WRITE", ib.Write))
 	run(&lat, latency("RC READ", ib.Read))
 	run(&lat, latency("RC ATOMIC", ib.FetchAdd))
-	run(&lat, func() (result, error) {
-		fresh, err := d.reopen(cfg)
-		if err != nil {
-			return result{}, err
+	// SENDs leave receives posted and answers unread, so each ping-pong of SENDs
+	// has a pair of its own.
+	for _, block := range []bool{false, true} {
+		name := "RC SEND"
+		if block {
+			name += ", blocking"
 		}
-		defer fresh.close()
-		return fresh.roundTrips(ctx, "RC SEND", ib.Send, half)
-	})
+		run(&lat, func() (result, error) {
+			fresh, err := d.reopen(cfg)
+			if err != nil {
+				return result{}, err
+			}
+			defer fresh.close()
+			return fresh.sendRoundTrips(ctx, name, half, block)
+		})
+	}
 	steps.done()
 	if err != nil {
 		return err

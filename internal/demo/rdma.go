@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -153,20 +154,15 @@ const (
 	inOff    = 4096 // where it arrives
 )
 
-// roundTrips measures one operation after the other. WRITE goes there and back;
-// READ and ATOMIC are a round trip by themselves.
+// roundTrips measures one WRITE, READ or ATOMIC after the other. WRITE goes
+// there and back; the others are a round trip by themselves.
 func (d *duo) roundTrips(ctx context.Context, name string, op ib.WROp, dur time.Duration) (result, error) {
 	s := newSamples()
 	far := d.b.progress
 	one := func(uint64) error { return d.a.roundTrip(op, inOff) }
-	switch {
-	case op.IsWrite():
-		d.b.flagAt(inOff).Store(0)
-		d.a.flagAt(inOff).Store(0)
+	if op.IsWrite() {
 		far = d.b.echoWrites
 		one = func(i uint64) error { return d.a.ping(ctx, i+1) }
-	case op.IsSend():
-		return d.sendRoundTrips(ctx, name, dur)
 	}
 	r, err := d.traffic(ctx, name, far, func() (uint64, uint64, error) { return s.run(ctx, dur, one) })
 	r.median, r.p99 = s.percentile(50), s.percentile(99)
@@ -236,27 +232,35 @@ func (e *end) roundTrip(op ib.WROp, remote int) error {
 	}
 }
 
-// sendRoundTrips is a ping-pong of SENDs.
-func (d *duo) sendRoundTrips(ctx context.Context, name string, dur time.Duration) (result, error) {
+// sendRoundTrips is a ping-pong of SENDs. Both ends poll their completion
+// queue, or, with block, sleep until there is a completion.
+func (d *duo) sendRoundTrips(ctx context.Context, name string, dur time.Duration, block bool) (result, error) {
 	s := newSamples()
 	postRecv := func(e *end) error { return e.qp.PostRecv(ib.RecvWR{SGL: e.mr.SGE(inOff, pingSize)}) }
 	send := func(e *end) error {
 		return e.qp.PostSend(ib.SendWR{ID: 1, Op: ib.Send, Flags: ib.Signaled, SGL: e.mr.SGE(outOff, pingSize)})
 	}
-	// received polls until a receive has completed, or stop.
-	received := func(e *end, stop *atomic.Bool) (bool, error) {
-		for !stop.Load() && ctx.Err() == nil {
-			n := e.cq.Poll(e.wcs[:])
-			if err := check(e.wcs[:n]); err != nil {
-				return false, err
+	next := func(_ context.Context, e *end) (int, error) { return e.cq.Poll(e.wcs[:]), nil }
+	if block {
+		next = func(ctx context.Context, e *end) (int, error) { return e.cq.Wait(ctx, e.wcs[:]) }
+	}
+	// received returns when a receive has completed, or with the error of ctx.
+	received := func(ctx context.Context, e *end) error {
+		for ctx.Err() == nil {
+			n, err := next(ctx, e)
+			if err == nil {
+				err = check(e.wcs[:n])
+			}
+			if err != nil {
+				return err
 			}
 			for i := range n {
 				if e.wcs[i].Op == ib.WCRecv {
-					return true, postRecv(e)
+					return postRecv(e)
 				}
 			}
 		}
-		return false, ctx.Err()
+		return ctx.Err()
 	}
 	for _, e := range []*end{d.a, d.b} {
 		for range 4 {
@@ -265,10 +269,13 @@ func (d *duo) sendRoundTrips(ctx context.Context, name string, dur time.Duration
 			}
 		}
 	}
-	far := func(stop *atomic.Bool) error {
+	farCtx, stop := context.WithCancel(ctx)
+	defer stop()
+	far := func(*atomic.Bool) error {
 		for {
-			ok, err := received(d.b, stop)
-			if err != nil || !ok {
+			if err := received(farCtx, d.b); errors.Is(err, context.Canceled) && ctx.Err() == nil {
+				return nil // no more to echo
+			} else if err != nil {
 				return err
 			}
 			if err := send(d.b); err != nil {
@@ -276,14 +283,13 @@ func (d *duo) sendRoundTrips(ctx context.Context, name string, dur time.Duration
 			}
 		}
 	}
-	var never atomic.Bool
 	r, err := d.traffic(ctx, name, far, func() (uint64, uint64, error) {
+		defer stop()
 		return s.run(ctx, dur, func(uint64) error {
 			if err := send(d.a); err != nil {
 				return err
 			}
-			_, err := received(d.a, &never)
-			return err
+			return received(ctx, d.a)
 		})
 	})
 	r.median, r.p99 = s.percentile(50), s.percentile(99)

@@ -47,7 +47,7 @@ func printBandwidth(out io.Writer, rs []result) {
 }
 
 func printLatency(out io.Writer, rs []result) {
-	fmt.Fprintf(out, "\nRound trips of %d bytes (ATOMIC: 8); the RNICs poll, the TCP socket blocks\n\n", pingSize)
+	fmt.Fprintf(out, "\nRound trips of %d bytes (ATOMIC: 8); the RNICs poll unless said, the TCP socket blocks\n\n", pingSize)
 	t := newTable(out, "", "median µs", "p99 µs", "system calls/message")
 	for _, r := range rs {
 		t.row(r.name, usec(r.median), usec(r.p99), fmt.Sprintf("%.2f", float64(r.syscalls)/float64(r.messages)))
