@@ -2,7 +2,7 @@
 # judges.sh: brings the judges of Verbena's interop tests onto this machine.
 #
 # A judge is a program or kernel that we did not write and that says whether we speak RDMA correctly:
-# Linux' rdma_rxe in a QEMU guest, Debian's perftest and rdma-core tools, tshark, iperf3.
+# Linux' rdma_rxe in a QEMU guest, Debian's perftest and rdma-core tools, tshark, tcpdump. iperf3 comes along for "make bench".
 # The tools are installed as Debian packages. The guest's kernel is never installed: its package is
 # downloaded and unpacked under the cache directory, and the host's /boot and /lib/modules stay alone.
 #

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 
@@ -13,10 +14,9 @@ func All() []Judge {
 	return []Judge{
 		{"rxe", "Linux' rdma_rxe in a guest: wire formats, transports, connection manager", guest.Available},
 		{"perftest", "Debian's perftest programs", programs("ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat")},
-		{"rdma-core", "Debian's ibverbs-utils and rdmacm-utils", programs("ibv_rc_pingpong", "ibv_devinfo", "rping", "ucmatose")},
+		{"rdma-core", "Debian's ibverbs-utils and rdmacm-utils, and a program of ours on its libibverbs", rdmaCore},
 		{"tshark", "Wireshark's dissectors: everything that we send", programs("tshark")},
 		{"tcpdump", "recordings from a kernel that is not ours", programs("tcpdump")},
-		{"iperf3", "what the same path carries without us", programs("iperf3")},
 	}
 }
 
@@ -28,6 +28,17 @@ func Lookup(name string) (Judge, bool) {
 		return Judge{}, false
 	}
 	return all[i], true
+}
+
+// rdmaCore finds the programs, and what the tests need to compile one more (test/interop/peer).
+func rdmaCore() error {
+	if err := programs("ibv_rc_pingpong", "ibv_devinfo", "rping", "ucmatose", "cc")(); err != nil {
+		return err
+	}
+	if _, err := os.Stat("/usr/include/infiniband/verbs.h"); err != nil {
+		return fmt.Errorf("%w (scripts/judges.sh installs it)", err)
+	}
+	return nil
 }
 
 // programs is a Find for judges that are programs on the host's PATH.

@@ -13,7 +13,7 @@ func TestReportCountsWhoWasHeard(t *testing.T) {
 		"skipped\ttshark\tTestB\tno tshark on PATH\n" +
 		"skipped\trxe\tTestC\tthe test was skipped\n" +
 		"failed\tperftest\tTestD\tthe test failed\n" +
-		"failed\tiperf3\tTestE\tno iperf3 on PATH\n"
+		"failed\trdma-core\tTestE\tno rping on PATH\n"
 	var b strings.Builder
 	if err := Report(strings.NewReader(account), &b); err != nil {
 		t.Fatal(err)
@@ -21,7 +21,7 @@ func TestReportCountsWhoWasHeard(t *testing.T) {
 	got := b.String()
 	for _, want := range []string{
 		"judge tshark did not run: no tshark on PATH\n",
-		"judge iperf3 did not run: no iperf3 on PATH\n",
+		"judge rdma-core did not run: no rping on PATH\n",
 		"judge tcpdump did not run: no test of this run asked for it\n",
 	} {
 		if !strings.Contains(got, want) {
