@@ -12,6 +12,8 @@ type CompChannel struct {
 	dev  *Device
 	gone chan struct{}
 
+	patience patience
+
 	mu     sync.Mutex
 	closed bool
 	events []*CQ
@@ -76,15 +78,17 @@ func (ch *CompChannel) C() <-chan struct{} { return ch.ready }
 // [CQ.Wait] it spins before it parks. The error is the context's, or matches
 // ErrClosed.
 func (ch *CompChannel) Wait(ctx context.Context) (*CQ, error) {
-	for spin := ch.dev.newSpin(); spin.more(); {
+	for spin := ch.dev.newSpin(&ch.patience); spin.more(); {
 		if c, ok := ch.TryNext(); ok {
 			return c, nil
 		}
 		ch.dev.drv.Poll()
 	}
+	since := ch.dev.clock.Now()
 	for {
 		ch.dev.drv.Park()
 		if c, ok := ch.TryNext(); ok {
+			ch.patience.learn(ch.dev.clock.Now().Sub(since))
 			return c, nil
 		}
 		if err := ctx.Err(); err != nil {

@@ -29,6 +29,8 @@ type CQ struct {
 	dead atomic.Bool
 	gone chan struct{} // closed with the queue
 
+	patience patience
+
 	wmu     sync.Mutex
 	waiting int           // goroutines that are parked in Wait, or about to
 	notify  chan struct{} // capacity 1: look again
@@ -100,8 +102,8 @@ func (c *CQ) take(wcs []ib.WC) int {
 	return c.cq.Poll(wcs)
 }
 
-// Wait is Poll that waits until there is a completion. It spins for [SpinTime]
-// at most, then hands the device to its engine goroutine and parks.
+// Wait is Poll that waits until there is a completion. It spins for [SpinTime],
+// or somewhat longer while completions are that near, then hands the device to its engine goroutine and parks.
 //
 // The error is the context's, matches ErrClosed when the queue or the device is
 // closed meanwhile, or ErrOverrun when nothing will come any more.
@@ -109,18 +111,20 @@ func (c *CQ) Wait(ctx context.Context, wcs []ib.WC) (int, error) {
 	if len(wcs) == 0 {
 		return 0, errorf(ErrInvalid, "wait for CQ %d: no room for a completion: wcs has length 0", c.cq.Number())
 	}
-	for spin := c.dev.newSpin(); spin.more(); {
+	for spin := c.dev.newSpin(&c.patience); spin.more(); {
 		if n := c.Poll(wcs); n > 0 {
 			return n, nil
 		}
 	}
 	c.enter()
 	defer c.exit()
+	since := c.dev.clock.Now()
 	for {
 		// Watched, parked, looked at, in this order: what completes from here
 		// on finds the watch, and the engine is there to complete it.
 		c.dev.drv.Park()
 		if n := c.take(wcs); n > 0 {
+			c.patience.learn(c.dev.clock.Now().Sub(since))
 			return n, nil
 		}
 		if err := c.over(ctx); err != nil {

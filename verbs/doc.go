@@ -32,8 +32,8 @@
 // conversation by that much later.
 //
 // [CQ.Wait], [CompChannel.Wait] and [Device.NextEvent] block. They hand the
-// device to its goroutine at once; the first two poll for [SpinTime] before they
-// park. [CQ.Arm] hands it over, too, since the program is about to block.
+// device to its goroutine at once; the first two poll for [SpinTime] to
+// [SpinTimeMost] before they park. [CQ.Arm] hands it over, too, since the program is about to block.
 //
 // # Memory
 //
