@@ -9,8 +9,9 @@ import (
 // Memory is page-aligned memory outside the Go heap, for regions: the garbage
 // collector never looks at it, and it has huge pages where there are any.
 type Memory struct {
-	data   []byte // as asked for
+	data   []byte // as asked for; nil when closed; under mappings.mu
 	mapped []byte // as mapped; nil on the heap
+	size   int    // bytes of data
 	page   int    // size of its pages
 	why    string // why they are not huge
 	users  int    // regions that lie in it; under mappings.mu
@@ -29,19 +30,25 @@ func Alloc(n int) (*Memory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("allocate %d bytes of memory: %w", n, err)
 	}
+	m.size = n
 	mappings.add(m)
 	return m, nil
 }
 
-// Bytes returns the memory. It must not be touched after Close.
-func (m *Memory) Bytes() []byte { return m.data }
+// Bytes returns the memory, nil after Close. What it returned before must not be
+// touched after Close.
+func (m *Memory) Bytes() []byte {
+	mappings.mu.Lock()
+	defer mappings.mu.Unlock()
+	return m.data
+}
 
 // HugePages reports whether the memory lies on huge pages.
 func (m *Memory) HugePages() bool { return m.why == "" }
 
 // String says what the memory is in plain words.
 func (m *Memory) String() string {
-	s := fmt.Sprintf("%d bytes on pages of %d KiB", len(m.data), m.page>>10)
+	s := fmt.Sprintf("%d bytes on pages of %d KiB", m.size, m.page>>10)
 	if m.why != "" {
 		s += ": no huge pages, " + m.why
 	}
@@ -51,15 +58,11 @@ func (m *Memory) String() string {
 // Close gives the memory back to the system. It matches ErrBusy while a memory
 // region lies in it: close that first. A second Close does nothing.
 func (m *Memory) Close() error {
-	if err := mappings.remove(m); err != nil {
+	open, err := mappings.remove(m)
+	if !open || m.mapped == nil {
 		return err
 	}
-	if m.mapped == nil {
-		return nil
-	}
-	mapped := m.mapped
-	m.mapped = nil
-	return unmapMemory(mapped)
+	return unmapMemory(m.mapped)
 }
 
 func (m *Memory) contains(p uintptr) bool {
@@ -97,9 +100,9 @@ func (s *mappingSet) add(m *Memory) {
 }
 
 // hold returns the memory that buf lies in, with one more user, or nil.
-func (s *mappingSet) hold(buf []byte) (*Memory, error) {
+func (s *mappingSet) hold(buf []byte) *Memory {
 	if cap(buf) == 0 {
-		return nil, nil
+		return nil
 	}
 	p := uintptr(unsafe.Pointer(unsafe.SliceData(buf)))
 	s.mu.Lock()
@@ -107,18 +110,21 @@ func (s *mappingSet) hold(buf []byte) (*Memory, error) {
 	for m := range s.set {
 		if m.contains(p) {
 			m.users++
-			return m, nil
+			return m
 		}
 	}
-	return nil, nil
+	return nil
 }
 
-func (s *mappingSet) remove(m *Memory) error {
+// remove forgets m and its bytes; open reports that it was there.
+func (s *mappingSet) remove(m *Memory) (open bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m.users > 0 {
-		return errorf(ErrBusy, "close memory of %d bytes: %d memory regions lie in it; close those first", len(m.data), m.users)
+		return false, errorf(ErrBusy, "close memory of %d bytes: %d memory regions lie in it; close those first", m.size, m.users)
 	}
+	_, open = s.set[m]
 	delete(s.set, m)
-	return nil
+	m.data = nil
+	return open, nil
 }

@@ -54,6 +54,18 @@ func mapMemory(n int) (*Memory, error) {
 	return m, nil
 }
 
+// mapped reports whether all pages of b are mapped: a device that touched others
+// would crash the program. An asynchronous msync looks, and does nothing else.
+func mapped(b []byte) bool {
+	if len(b) == 0 {
+		return true
+	}
+	p := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	start := p &^ uintptr(os.Getpagesize()-1)
+	_, _, e := unix.Syscall(unix.SYS_MSYNC, start, uintptr(len(b))+p-start, unix.MS_ASYNC)
+	return e != unix.ENOMEM
+}
+
 func unmapMemory(b []byte) error { return unix.Munmap(b) }
 
 func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }

@@ -2,12 +2,17 @@ package verbs_test
 
 import (
 	"errors"
+	"math"
 	"os"
+	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"unsafe"
 
 	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/link/pair"
 	"github.com/verbena-rdma/verbena/verbs"
 )
 
@@ -41,8 +46,104 @@ func TestAlloc(t *testing.T) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
-	if _, err := verbs.Alloc(1 << 60); err == nil {
-		t.Error("2^60 bytes were given")
+	for _, n := range []int{math.MaxInt, math.MaxInt - 4096, math.MaxInt/2 + 1} {
+		if _, err := verbs.Alloc(n); err == nil {
+			t.Errorf("%d bytes were given", n)
+		}
+	}
+}
+
+// Memory that is closed is nobody's: it gives no bytes, and a slice of it that
+// was kept cannot be registered, as a device that touched it would crash the
+// program.
+func TestClosedMemory(t *testing.T) {
+	x, y := pair.New(pair.Config{})
+	defer y.Close()
+	pd := open(t, verbs.Config{Addr: addrA, Link: x}).AllocPD()
+	for _, n := range []int{1, 4096, 4097, 100_000, 5 << 20} {
+		m, err := verbs.Alloc(n)
+		must(t, err)
+		kept := m.Bytes()
+		mr, err := pd.RegisterMR(kept, ib.AccessAll)
+		must(t, err)
+		if err := m.Close(); !errors.Is(err, verbs.ErrBusy) {
+			t.Errorf("%d bytes with a region: %v", n, err)
+		}
+		must(t, mr.Close())
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				if err := m.Close(); err != nil {
+					t.Error(err)
+				}
+				_, _ = m.Bytes(), m.String()
+			})
+		}
+		wg.Wait()
+		if b := m.Bytes(); b != nil {
+			t.Errorf("closed memory gives %d bytes", len(b))
+		}
+		for _, b := range [][]byte{kept, kept[n-1:], kept[n/2:]} {
+			if inUse(t, b) { // where closing unmaps nothing, or somebody was quick
+				continue
+			}
+			if _, err := pd.RegisterMR(b, ib.AccessAll); !errors.Is(err, verbs.ErrInvalid) {
+				t.Errorf("%d of %d bytes of closed memory: %v", len(b), n, err)
+			}
+		}
+	}
+	for _, b := range [][]byte{nil, {}, make([]byte, 1), make([]byte, 10<<20)} {
+		mr, err := pd.RegisterMR(b, ib.AccessAll)
+		must(t, err)
+		must(t, mr.Close())
+	}
+}
+
+// inUse reports whether any of b is mapped, as far as the system tells.
+func inUse(t *testing.T, b []byte) bool {
+	if runtime.GOOS != "linux" {
+		return true
+	}
+	maps, err := os.ReadFile("/proc/self/maps")
+	must(t, err)
+	page := uint64(os.Getpagesize())
+	from := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) &^ (page - 1)
+	to := from + uint64(len(b))
+	for line := range strings.Lines(string(maps)) {
+		span, _, _ := strings.Cut(line, " ")
+		lo, hi, _ := strings.Cut(span, "-")
+		l, err1 := strconv.ParseUint(lo, 16, 64)
+		h, err2 := strconv.ParseUint(hi, 16, 64)
+		must(t, errors.Join(err1, err2))
+		if l < to && h > from {
+			return true
+		}
+	}
+	return false
+}
+
+// A length that no element of a list can name never becomes a shorter one.
+func TestLengthsBeyondAnElement(t *testing.T) {
+	p := newPairMem(t, ib.RC, nil)
+	lengths := []int{-1, -5, math.MinInt, math.MaxInt}
+	if strconv.IntSize == 64 {
+		for _, n := range []uint64{1<<31 + 1, 1<<32 - 1, 1 << 32, 1<<32 + 5, 1 << 40, 1<<63 - 1} {
+			lengths = append(lengths, int(n))
+		}
+	}
+	for _, n := range lengths {
+		for _, op := range []ib.WROp{ib.Send, ib.Write, ib.Read} {
+			err := p.a.qp.PostSend(ib.SendWR{Op: op, Flags: ib.Signaled, SGL: p.a.mr.SGE(0, n), Remote: p.a.peer.At(0)})
+			if !errors.Is(err, verbs.ErrInvalid) {
+				t.Errorf("%v of %d bytes: %v", op, n, err)
+			}
+		}
+	}
+	// A receive of such a length does not hold its message: it is no short one.
+	p.b.recv(t, 0, -1)
+	p.a.send(t, 0, 10)
+	if s := p.b.await(t).Status; s != ib.LocProtErr {
+		t.Errorf("receive: %v", s)
 	}
 }
 

@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -37,8 +38,9 @@ func (p *PD) RegisterMR(buf []byte, access ib.Access) (*MR, error) {
 }
 
 // Register registers memory. Nothing is pinned and nothing needs privileges.
-// The error matches ErrInvalid if the access flags contradict each other or the
-// region would end beyond 2^64, ErrLimit if there are too many.
+// The error matches ErrInvalid if the access flags contradict each other, the
+// region would end beyond 2^64, or Buf is not memory of the process any more
+// (where the system tells), ErrLimit if there are too many.
 func (p *PD) Register(cfg MRConfig) (*MR, error) {
 	if err := p.usable("register MR"); err != nil {
 		return nil, err
@@ -47,12 +49,13 @@ func (p *PD) Register(cfg MRConfig) (*MR, error) {
 	if base == 0 && cfg.Access&ib.ZeroBased == 0 {
 		base = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(cfg.Buf))))
 	}
-	held, err := mappings.hold(cfg.Buf)
-	if err != nil {
-		return nil, err
+	held := mappings.hold(cfg.Buf)
+	if !mapped(cfg.Buf) {
+		held.drop()
+		return nil, errorf(ErrInvalid, "register MR: the %d bytes at 0x%x are not mapped; were they closed?", len(cfg.Buf), base)
 	}
 	m := &MR{pd: p, buf: cfg.Buf, held: held}
-	err = p.dev.do("register MR", func(clock.Time) error {
+	err := p.dev.do("register MR", func(clock.Time) error {
 		r, err := p.dev.adapter.RegisterMR(p.pd, cfg.Buf, base, cfg.Access)
 		m.region = r
 		return err
@@ -87,9 +90,13 @@ func (m *MR) Access() ib.Access { return m.region.Access }
 
 // SGE returns a scatter/gather list of one element: n bytes from byte off on.
 // The range is not checked here; a list that leaves the region ends its work
-// request with LOC_PROT_ERR. The list can live on the caller's stack.
+// request with LOC_PROT_ERR, and one that is longer than a message can be, or
+// of negative length, is refused when it is posted to send. The list can live on
+// the caller's stack.
 func (m *MR) SGE(off, n int) []ib.SGE {
-	return []ib.SGE{{Addr: m.region.Base + uint64(off), Length: uint32(n), LKey: m.region.LKey}}
+	// What does not fit into an element must not become a short one.
+	length := uint32(min(uint64(n), math.MaxUint32))
+	return []ib.SGE{{Addr: m.region.Base + uint64(off), Length: length, LKey: m.region.LKey}}
 }
 
 // Remote returns the place of byte off, for a peer to READ, WRITE or change.
