@@ -93,6 +93,19 @@ func (h *host) connect(q *verbs.QP, p verbs.Path) error {
 	})
 }
 
+// datagram is where a UD queue pair sends to; nothing for others.
+func (h *host) datagram(q *verbs.QP, p verbs.Path) ib.Datagram {
+	h.t.Helper()
+	if q.Type() != ib.UD {
+		return ib.Datagram{}
+	}
+	var ah *verbs.AH
+	if err := h.net.Do(func() (err error) { ah, err = h.pd.CreateAH(p.AV()); return err }); err != nil {
+		h.t.Fatal(err)
+	}
+	return ib.Datagram{AH: ah.Handle(), QPN: p.DestQPN, QKey: pingpongQKey}
+}
+
 // dial opens a TCP connection to the guest.
 func (h *host) dial(ctx context.Context, to netip.AddrPort) net.Conn {
 	h.t.Helper()
@@ -110,21 +123,6 @@ func (h *host) dial(ctx context.Context, to netip.AddrPort) net.Conn {
 		_ = c.SetDeadline(d)
 	}
 	return c
-}
-
-// listen opens a TCP listener on the host side.
-func (h *host) listen(at netip.AddrPort) net.Listener {
-	h.t.Helper()
-	var l net.Listener
-	err := h.net.Do(func() (err error) {
-		l, err = net.Listen("tcp", at.String())
-		return err
-	})
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.t.Cleanup(func() { l.Close() })
-	return l
 }
 
 // await polls until n completions have come, all successful.

@@ -165,13 +165,7 @@ func newPair(ctx context.Context, h *host, typ ib.QPType, fam family, s settings
 	if err := h.connect(c.q, c.path); err != nil {
 		h.t.Fatal(err)
 	}
-	if typ == ib.UD {
-		var ah *verbs.AH
-		if err := h.net.Do(func() (err error) { ah, err = h.pd.CreateAH(c.path.AV()); return err }); err != nil {
-			h.t.Fatal(err)
-		}
-		c.ud = ib.Datagram{AH: ah.Handle(), QPN: c.p.qpn, QKey: pingpongQKey}
-	}
+	c.ud = h.datagram(c.q, c.path)
 	gid := h.dev.GIDs()[row].GID
 	c.p.ask(nil, "connect %d %d %x %d %d %d %d %d %d", c.q.Num(), psn, gid[:], s.mtu, s.timeout, s.retry, s.rnrRetry, s.minRNR, s.rdAtomic)
 	return c

@@ -81,7 +81,8 @@ func (r row) String() string {
 func dissect(t *testing.T, file string) []row {
 	t.Helper()
 	// Payloads are ours: they must not be taken for RPC over RDMA, or Ethernet over InfiniBand.
-	args := []string{"-r", file, "--disable-heuristic", "rpcrdma_infiniband", "--disable-protocol", "infiniband.eoib", "-Y", "infiniband", "-T", "fields", "-E", "separator=|", "-E", "occurrence=f"}
+	args := []string{"-r", file, "--disable-heuristic", "rpcrdma_infiniband",
+		"--disable-heuristic", "mellanox_eoib", "--disable-heuristic", "eth_over_ib", "-Y", "infiniband", "-T", "fields", "-E", "separator=|", "-E", "occurrence=f"}
 	for _, f := range tsharkFields {
 		args = append(args, "-e", "infiniband."+f)
 	}
@@ -223,9 +224,6 @@ func newLocal(t *testing.T, addr string, wrap func(link.Link) link.Link) *local 
 	e.pd = e.dev.AllocPD()
 	if e.cq, err = e.dev.CreateCQ(verbs.CQConfig{Depth: 256}); err != nil {
 		t.Fatal(err)
-	}
-	for i := range e.buf { // zeros look like a header of something
-		e.buf[i] = byte(i*7 + 0x55)
 	}
 	if e.mr, err = e.pd.RegisterMR(e.buf, ib.AccessAll); err != nil {
 		t.Fatal(err)

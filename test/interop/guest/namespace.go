@@ -205,7 +205,7 @@ func (n *namespace) build(ctx context.Context, taps, mtu int) error {
 		steps = append(steps,
 			[]string{"tuntap", "add", "dev", tapName(i), "mode", "tap"},
 			// A guest is slow: what a host program sends in a burst must find room, or unreliable services lose it.
-			[]string{"link", "set", tapName(i), "txqueuelen", "20000", "mtu", m, "master", Bridge, "up"})
+			[]string{"link", "set", tapName(i), "txqueuelen", "60000", "mtu", m, "master", Bridge, "up"})
 	}
 	for _, s := range steps {
 		if err := ipCommand(ctx, append([]string{"-n", n.name}, s...)...); err != nil {
