@@ -106,9 +106,10 @@ func (d *mover) atomics(n int) {
 	for i := range n {
 		wr := ib.SendWR{Op: ib.FetchAdd, SGL: d.h.mr.SGE(result, 8), Remote: d.p.at(at), SwapAdd: d.rng.Uint64()}
 		next := want + wr.SwapAdd
-		if i%3 == 1 {
+		switch i % 3 {
+		case 1:
 			wr.Op, wr.Compare, next = ib.CompareSwap, want, wr.SwapAdd
-		} else if i%3 == 2 {
+		case 2:
 			wr.Op, wr.Compare, next = ib.CompareSwap, want+1, want // does not swap
 		}
 		d.post(wr)
@@ -132,9 +133,10 @@ func (d *mover) atomicsBack(n int) {
 	for i := range n {
 		r := request{op: ib.FetchAdd, off: result, n: 8, to: d.h.mr.Remote(at), swapAdd: d.rng.Uint64()}
 		next := want + r.swapAdd
-		if i%3 == 1 {
+		switch i % 3 {
+		case 1:
 			r.op, r.compare, next = ib.CompareSwap, want, r.swapAdd
-		} else if i%3 == 2 {
+		case 2:
 			r.op, r.compare, next = ib.CompareSwap, want+1, want
 		}
 		d.p.send(r)

@@ -108,14 +108,6 @@ const (
 
 func (f family) String() string { return fmt.Sprintf("IPv%d", int(f)) }
 
-// host is our address.
-func (f family) host() netip.Addr {
-	if f == ipv6 {
-		return guest.HostIP6
-	}
-	return guest.HostIP4
-}
-
 // guest is the address of a guest.
 func (f family) guest(g *guest.Guest) netip.Addr {
 	if f == ipv6 {

@@ -81,8 +81,10 @@ func (r row) String() string {
 func dissect(t *testing.T, file string) []row {
 	t.Helper()
 	// Payloads are ours: they must not be taken for RPC over RDMA, or Ethernet over InfiniBand.
-	args := []string{"-r", file, "--disable-heuristic", "rpcrdma_infiniband",
-		"--disable-heuristic", "mellanox_eoib", "--disable-heuristic", "eth_over_ib", "-Y", "infiniband", "-T", "fields", "-E", "separator=|", "-E", "occurrence=f"}
+	args := []string{
+		"-r", file, "--disable-heuristic", "rpcrdma_infiniband",
+		"--disable-heuristic", "mellanox_eoib", "--disable-heuristic", "eth_over_ib", "-Y", "infiniband", "-T", "fields", "-E", "separator=|", "-E", "occurrence=f",
+	}
 	for _, f := range tsharkFields {
 		args = append(args, "-e", "infiniband."+f)
 	}

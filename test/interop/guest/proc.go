@@ -110,13 +110,13 @@ func (p *Proc) follow() {
 			p.append(&p.stdout, b)
 		case channel.KindStderr:
 			p.append(&p.stderr, b)
-		default: // what only we send
 		case channel.KindDone:
 			p.err = json.Unmarshal(b, &p.done)
 			if p.err == nil && p.done.Err != "" {
 				p.err = p.guest.wrap(p.command, errors.New(p.done.Err))
 			}
 			return
+		default: // what only we send
 		}
 	}
 }
