@@ -28,13 +28,14 @@ func senderAddr(i int) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 1, by
 func (in *incast) prepare() (o Offer, err error) {
 	if !in.c.near {
 		h := newHost(in.c, in.spec)
+		h.timeoutExp = 0 // the usual one: here losses are the point
 		in.far = &h
 		return h.open(in.spec.Senders, incastDepth, 0)
 	}
 	in.out = make([]int, in.spec.Senders)
 	for i := range in.spec.Senders {
 		h := newHost(in.c, in.spec)
-		h.key.addr = senderAddr(i)
+		h.key.addr, h.timeoutExp = senderAddr(i), 0
 		in.senders = append(in.senders, &h)
 		one, err := h.open(1, incastDepth, 0)
 		if err != nil {

@@ -58,25 +58,31 @@ func (c *child) device(k deviceKey) (*verbs.Device, error) {
 // regionBytes is the size of every memory region: it stays in the cache.
 const regionBytes = 1 << 20
 
+// longTimeoutExp is an ACK timeout of a quarter of a second: on a busy machine
+// the other end may not run for longer than eight of the usual ones.
+const longTimeoutExp = 16
+
 // host is what all our subjects have at an end: queue pairs of one device, one
 // completion queue, one region.
 type host struct {
 	c    *child
 	spec *Spec
 	key  deviceKey
-	dev  *verbs.Device
-	pd   *verbs.PD
-	cq   *verbs.CQ
-	mem  *verbs.Memory
-	mr   *verbs.MR
-	qps  []*verbs.QP
-	psns []ib.PSN
-	far  ib.Remote // the other end's region
-	wcs  [64]ib.WC
+	// timeoutExp is the local ACK timeout.
+	timeoutExp uint8
+	dev        *verbs.Device
+	pd         *verbs.PD
+	cq         *verbs.CQ
+	mem        *verbs.Memory
+	mr         *verbs.MR
+	qps        []*verbs.QP
+	psns       []ib.PSN
+	far        ib.Remote // the other end's region
+	wcs        [64]ib.WC
 }
 
 func newHost(c *child, s *Spec) host {
-	return host{c: c, spec: s, key: deviceKey{c.addr, s.NoOffload, s.RecvBuffer}}
+	return host{c: c, spec: s, key: deviceKey{c.addr, s.NoOffload, s.RecvBuffer}, timeoutExp: longTimeoutExp}
 }
 
 // open makes n queue pairs with queues of the given depths.
@@ -127,6 +133,7 @@ func (h *host) connectTo(i int, peer *Offer, j int, addr netip.Addr) error {
 	path := verbs.Path{
 		DestQPN: ib.QPN(peer.QPNs[j]), PSN: ib.PSN(peer.PSNs[j]), LocalPSN: h.psns[i],
 		GID: ib.GIDFromAddr(addr), GIDIndex: row, MTU: ib.MTUFor(h.spec.MTU), LateAck: true,
+		TimeoutExp: h.timeoutExp,
 	}
 	h.far = ib.Remote{Addr: peer.Base, RKey: ib.RKey(peer.RKey)}
 	qp := h.qps[i]
