@@ -2,9 +2,12 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/netip"
+	"os"
 	"time"
 
 	"github.com/verbena-rdma/verbena/ib"
@@ -52,6 +55,9 @@ const messageSize = 64 << 10
 // error; what was made is closed in any case.
 func Run(ctx context.Context, cfg Config) error {
 	cfg.setDefaults()
+	if err := canCreate(cfg.Capture); err != nil {
+		return err
+	}
 	acts := []func(context.Context, *Config) error{devices, compare, lossy}
 	for _, act := range acts {
 		if err := act(ctx, &cfg); err != nil {
@@ -59,6 +65,23 @@ func Run(ctx context.Context, cfg Config) error {
 		}
 	}
 	return nil
+}
+
+// canCreate reports why a file could not be written in the last act, before
+// anybody has waited for the first ones. It leaves everything as it was.
+func canCreate(name string) error {
+	info, statErr := os.Stat(name)
+	if name == "" || statErr == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return fmt.Errorf("capture: %w", err)
+	}
+	if err = f.Close(); errors.Is(statErr, fs.ErrNotExist) {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
 }
 
 // devices shows the two software RNICs.

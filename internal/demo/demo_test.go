@@ -41,3 +41,31 @@ func TestRun(t *testing.T) {
 		t.Errorf("%v %+v", err, totals)
 	}
 }
+
+// Nobody waits for measurements whose capture cannot be written in the end; and
+// to look leaves no file behind, nor touches one that is there.
+func TestCaptureIsLookedAtFirst(t *testing.T) {
+	dir := t.TempDir()
+	old, fresh := filepath.Join(dir, "old"), filepath.Join(dir, "new")
+	if err := os.WriteFile(old, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"", old, fresh, os.DevNull} {
+		if err := canCreate(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if b, err := os.ReadFile(old); err != nil || string(b) != "kept" {
+		t.Errorf("a file that was there: %q, %v", b, err)
+	}
+	if _, err := os.Stat(fresh); err == nil {
+		t.Error("a file is left behind")
+	}
+	for _, name := range []string{dir, filepath.Join(dir, "no", "file"), filepath.Join(old, "file")} {
+		var out bytes.Buffer
+		err := Run(t.Context(), Config{Capture: name, Out: &out})
+		if err == nil || !strings.Contains(err.Error(), name) || out.Len() > 0 {
+			t.Errorf("%q: %v, after %d bytes of report", name, err, out.Len())
+		}
+	}
+}
