@@ -110,3 +110,17 @@ func TestExplainEveryStatus(t *testing.T) {
 		t.Errorf("%q", e)
 	}
 }
+
+// However short the timeout, the explanation names the time and, where it is
+// what went wrong, the option.
+func TestExplainShortTimeouts(t *testing.T) {
+	for exp := range uint8(32) {
+		e := Explain(ib.RetryExcErr, exp, 7)
+		if strings.Contains(e, "about 0s") && exp != 0 {
+			t.Errorf("-u %d: %s", exp, e)
+		}
+		if short := exp > 0 && exp <= 10; short != strings.Contains(e, "too short") {
+			t.Errorf("-u %d: %s", exp, e)
+		}
+	}
+}

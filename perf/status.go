@@ -9,6 +9,9 @@ import (
 	"github.com/verbena-rdma/verbena/perf/run"
 )
 
+// shortWait is less than a busy host may let a program wait for a processor.
+const shortWait = 50 * time.Millisecond
+
 // Explain returns likely causes of a completion status, for people. timeoutExp
 // is the QP's local ACK timeout, retries its retry count.
 func Explain(s ib.WCStatus, timeoutExp uint8, retries int) string {
@@ -30,8 +33,13 @@ func Explain(s ib.WCStatus, timeoutExp uint8, retries int) string {
 	case ib.RemOpErr:
 		return "the peer could not carry out the request; likely: its receive names memory that is not valid"
 	case ib.RetryExcErr:
-		wait := time.Duration(retries+1) * ib.AckTimeout(timeoutExp)
-		return fmt.Sprintf("the peer did not answer within about %v; likely: UDP port 4791 is blocked, the GIDs do not reach each other (-x), a path MTU that the way does not carry (-m), or the peer ended", wait.Round(time.Millisecond))
+		wait, likely := time.Duration(retries+1)*ib.AckTimeout(timeoutExp), ""
+		unit := time.Millisecond
+		if wait > 0 && wait < shortWait { // 0 never ends
+			unit = time.Microsecond
+			likely = fmt.Sprintf("a timeout (-u %d) too short for software, ", timeoutExp)
+		}
+		return fmt.Sprintf("the peer did not answer within about %v; likely: %sUDP port 4791 is blocked, the GIDs do not reach each other (-x), a path MTU that the way does not carry (-m), or the peer ended", wait.Round(unit), likely)
 	case ib.RNRRetryExcErr:
 		return "the peer had no receive posted for too long; likely: it is too slow, or does not run the test any more"
 	case ib.BadRespErr:
