@@ -112,7 +112,7 @@ func (e *end) connect(peer *end, psn, peerPSN ib.PSN) error {
 	}
 	path := verbs.Path{
 		DestQPN: peer.qp.Num(), PSN: peerPSN, LocalPSN: psn,
-		GID: ib.GIDFromAddr(addr), GIDIndex: index, TimeoutExp: ackTimeoutExp,
+		GID: ib.GIDFromAddr(addr), GIDIndex: index, TimeoutExp: ackTimeoutExp, LateAck: true,
 	}
 	e.peer = peer.mr
 	if err := e.qp.ToInit(ib.RemoteAll | ib.LocalWrite); err != nil {
