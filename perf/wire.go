@@ -149,6 +149,9 @@ func dial(ctx context.Context, host string, port int, source string) (*wire, err
 		}
 		d.LocalAddr = &net.TCPAddr{IP: ip}
 	}
+	if n := len(host); n > 2 && host[0] == '[' && host[n-1] == ']' {
+		host = host[1 : n-1] // an IPv6 address as URLs have it
+	}
 	hp := net.JoinHostPort(host, strconv.Itoa(port))
 	c, err := d.DialContext(ctx, "tcp", hp)
 	if err != nil {

@@ -35,6 +35,9 @@ func TestNobodyThere(t *testing.T) {
 	c.Peer, c.Port = "127.0.0.1", freePort(t)
 	_, err := Run(t.Context(), c)
 	oneLineError(t, "no server", err, "connection refused", "-p")
+	c.Peer = "[::ffff:127.0.0.1]"
+	_, err = Run(t.Context(), c)
+	oneLineError(t, "no server", err, "connection refused", "-p")
 	c.Peer = "no-such-host.invalid"
 	_, err = Run(t.Context(), c)
 	oneLineError(t, "no host", err, "no-such-host.invalid")

@@ -80,8 +80,12 @@ func (a app) pingpongOf(qp ib.QPType, use string) *cobra.Command {
 	return cmd
 }
 
-// oneHost accepts no argument or one.
+// oneHost accepts no argument or one. An empty one, of a variable that is not
+// set for instance, does not make the client a server.
 func oneHost(_ *cobra.Command, args []string) error {
+	if len(args) == 1 && args[0] == "" {
+		return errors.New("the host is empty")
+	}
 	if len(args) > 1 {
 		return fmt.Errorf("one host at most, not %q", args)
 	}
