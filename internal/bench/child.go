@@ -95,6 +95,8 @@ func (c *child) do(q *request, r *reply) (err error) {
 		if runErr != nil {
 			err = fmt.Errorf("%v: %w: %s", q.Args, runErr, out)
 		}
+	case "pin":
+		err = c.pin(q.Subject)
 	case "prepare":
 		if e, err = newEnd(c, &q.Spec); err == nil {
 			c.ends[q.Subject] = e
@@ -126,6 +128,18 @@ func (c *child) do(q *request, r *reply) (err error) {
 		err = fmt.Errorf("unknown request %q", q.Do)
 	}
 	return err
+}
+
+// pin lets this process, and the server that it may have started, run on one
+// processor, or on all of them for a negative one.
+func (c *child) pin(cpu int) error {
+	errs := []error{pin(os.Getpid(), cpu)}
+	for _, e := range c.ends {
+		if p, ok := e.(*iperf); ok && p.server != nil {
+			errs = append(errs, pin(p.server.Process.Pid, cpu))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (c *child) close() error {

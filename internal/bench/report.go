@@ -10,7 +10,7 @@ func writeHead(out io.Writer, r *Report) {
 	m := &r.Machine
 	fmt.Fprintf(out, "%s, %d × %s, %s %s, %s", m.Time, m.CPUs, or(m.CPU, "processor"), m.OS, m.Kernel, m.Go)
 	fmt.Fprintf(out, ", %s; load %s\n", or(m.Iperf, "no iperf3"), or(m.LoadBefore, "unknown"))
-	fmt.Fprintf(out, "%d rounds of %d ms slots, seed %d. Ratios are medians of paired ratios, in brackets their quartiles.\n", r.Rounds, r.SlotMS, r.Seed)
+	fmt.Fprintf(out, "%d rounds of %d ms each, seed %d. Ratios are medians of paired ratios, in brackets their quartiles.\n", r.Rounds, r.SlotMS, r.Seed)
 }
 
 func or(s, other string) string {

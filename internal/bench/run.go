@@ -16,7 +16,7 @@ import (
 // Config says how to measure. Zero fields take the defaults given.
 type Config struct {
 	Rounds int            // 7
-	Slot   time.Duration  // of each subject in each round: 400 ms
+	Slot   time.Duration  // of each subject in each round, in two halves: 600 ms
 	Only   *regexp.Regexp // rows to measure; nil: all
 	NoPin  bool           // let the children run on any processor, always
 	Seed   uint64         // of the order; 0: of the time
@@ -30,7 +30,7 @@ func (c *Config) setDefaults() {
 		c.Rounds = 7
 	}
 	if c.Slot == 0 {
-		c.Slot = 400 * time.Millisecond
+		c.Slot = 600 * time.Millisecond
 	}
 	if c.Seed == 0 {
 		c.Seed = uint64(time.Now().UnixNano())
@@ -80,11 +80,9 @@ type Result struct {
 	Floor   float64 `json:"floor,omitempty"`
 	Verdict Verdict `json:"verdict,omitempty"`
 	Passes  bool    `json:"passes"`
-	// Resent and Dropped count, over all rounds, what A had to send again and
-	// what its host dropped.
-	Resent  uint64 `json:"resent,omitempty"`
-	Skipped string `json:"skipped,omitempty"` // why it was not measured
-	Failed  string `json:"failed,omitempty"`  // what went wrong
+	Resent  uint64  `json:"resent,omitempty"`  // packets that A sent again, over all rounds
+	Skipped string  `json:"skipped,omitempty"` // why it was not measured
+	Failed  string  `json:"failed,omitempty"`  // what went wrong
 }
 
 // Report is what a run found.
@@ -160,9 +158,6 @@ func (r *runner) group(g *Group, title string) []Result {
 		}
 		return rows
 	}
-	if err := r.pin(p, g); err != nil {
-		fmt.Fprintf(r.cfg.Out, "\nnot pinned: %v\n", err)
-	}
 	samples, wrong := r.rounds(p, g, title)
 	for i, row := range g.Rows {
 		r.evaluate(&rows[i], &row, samples, wrong)
@@ -175,15 +170,18 @@ func (r *runner) group(g *Group, title string) []Result {
 	return rows
 }
 
-// pin keeps the two children on different processors, unless the group is
-// about waking up: a sleeping processor takes longer to wake than a thread to
-// move.
-func (r *runner) pin(p *pair, g *Group) error {
-	near, far := 0, runtime.NumCPU()-1
-	if g.Unpinned || r.cfg.NoPin || far == 0 {
-		near, far = -1, -1
+// pin keeps the two children on different processors, and exchanges them in
+// the second half of a round: the processors of a shared machine differ in
+// speed. A group that is about waking up is left alone: a sleeping processor
+// takes longer to wake than a thread to move.
+func (r *runner) pin(p *pair, g *Group, half int) error {
+	cpus := [2]int{0, runtime.NumCPU() - 1}
+	if g.Unpinned || r.cfg.NoPin || cpus[1] == 0 {
+		cpus = [2]int{-1, -1}
 	}
-	return errors.Join(pin(p.near.cmd.Process.Pid, near), pin(p.far.cmd.Process.Pid, far))
+	_, nearErr := p.near.ask(request{Do: "pin", Subject: cpus[half]})
+	_, farErr := p.far.ask(request{Do: "pin", Subject: cpus[1-half]})
+	return errors.Join(nearErr, farErr)
 }
 
 // pair returns the children of a network, or why there cannot be any.
@@ -234,18 +232,27 @@ func (r *runner) rounds(p *pair, g *Group, title string) (map[string][]Sample, m
 	}
 	for round := range r.cfg.Rounds {
 		fmt.Fprintf(r.cfg.Status, "\r\033[K%s: round %d of %d ", title, round+1, r.cfg.Rounds)
-		r.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-		for _, name := range names {
-			s := subjects[name]
-			if s == nil || wrong[name] != nil {
-				continue
+		for half := range 2 {
+			if err := r.pin(p, g, half); err != nil {
+				fmt.Fprintf(r.cfg.Out, "\nnot pinned: %v\n", err)
 			}
-			sample, err := s.slot(r.cfg.Slot)
-			if err != nil {
-				wrong[name] = fmt.Errorf("%s: %w", name, err)
-				continue
+			r.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+			for _, name := range names {
+				s := subjects[name]
+				if s == nil || wrong[name] != nil {
+					continue
+				}
+				sample, err := s.slot(r.cfg.Slot / 2)
+				if err != nil {
+					wrong[name] = fmt.Errorf("%s: %w", name, err)
+					continue
+				}
+				if half == 0 {
+					samples[name] = append(samples[name], sample)
+				} else {
+					samples[name][round].add(&sample)
+				}
 			}
-			samples[name] = append(samples[name], sample)
 		}
 	}
 	fmt.Fprint(r.cfg.Status, "\r\033[K")

@@ -60,7 +60,17 @@ type Sample struct {
 	FarCPU   float64 // … and of the other end, scaled to that time
 	P50, P99 float64 // round trips, µs
 	Resent   uint64  // packets sent again
-	Dropped  uint64  // packets that found a receive buffer full
+}
+
+// add adds another slot of the same subject.
+func (s *Sample) add(t *Sample) {
+	s.Bytes += t.Bytes
+	s.Messages += t.Messages
+	s.Seconds += t.Seconds
+	s.CPU += t.CPU
+	s.FarCPU += t.FarCPU
+	s.P50, s.P99 = (s.P50+t.P50)/2, (s.P99+t.P99)/2
+	s.Resent += t.Resent
 }
 
 // Gbps is the payload's rate in 10⁹ bits a second.

@@ -23,7 +23,7 @@ func main() {
 	gate := flag.Bool("gate", false, "exit with status 1 when a median is under 0.8 × its floor, or a row failed")
 	list := flag.Bool("list", false, "list the rows and stop")
 	flag.IntVar(&cfg.Rounds, "rounds", 0, "rounds (default 7)")
-	flag.DurationVar(&cfg.Slot, "slot", 0, "length of a slot (default 400ms)")
+	flag.DurationVar(&cfg.Slot, "slot", 0, "time of each subject in each round (default 600ms)")
 	flag.BoolVar(&cfg.NoPin, "nopin", false, "do not keep the two processes on different processors")
 	flag.Uint64Var(&cfg.Seed, "seed", 0, "seed of the order of slots (default by the time)")
 	flag.Parse()
