@@ -23,6 +23,7 @@ import (
 	"github.com/verbena-rdma/verbena/link/linktest"
 	"github.com/verbena-rdma/verbena/link/pair"
 	"github.com/verbena-rdma/verbena/link/pcap"
+	"github.com/verbena-rdma/verbena/test/interop/judge"
 	"github.com/verbena-rdma/verbena/wire"
 	"github.com/verbena-rdma/verbena/wire/ether"
 	"github.com/verbena-rdma/verbena/wire/icrc"
@@ -351,10 +352,7 @@ func TestConformance(t *testing.T) {
 
 // The judge is tshark: every packet is understood, none is malformed.
 func TestTshark(t *testing.T) {
-	bin, err := exec.LookPath("tshark")
-	if err != nil {
-		t.Skip("judge tshark: not installed")
-	}
+	judge.Need(t, "tshark")
 	name := filepath.Join(t.TempDir(), "x.pcapng")
 	f, err := os.Create(name)
 	if err != nil {
@@ -372,7 +370,7 @@ func TestTshark(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = y.Close()
-	out, err := exec.Command(bin, "-r", name, "-T", "fields", "-e", "infiniband.bth.opcode", "-e", "infiniband.bth.destqp",
+	out, err := exec.Command("tshark", "-r", name, "-T", "fields", "-e", "infiniband.bth.opcode", "-e", "infiniband.bth.destqp",
 		"-e", "_ws.malformed", "-e", "_ws.expert.severity", "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)

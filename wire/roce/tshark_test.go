@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/verbena-rdma/verbena/test/interop/judge"
 	"github.com/verbena-rdma/verbena/wire"
 )
 
@@ -17,13 +18,7 @@ import (
 // 0x81, the CNP, whose opcode it shows all the same, and it does not check
 // ICRCs.
 func TestTsharkReadsWhatWeEncode(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a program")
-	}
-	tshark, err := exec.LookPath("tshark")
-	if err != nil {
-		t.Skip("tshark is not installed")
-	}
+	judge.Need(t, "tshark")
 	le := binary.LittleEndian
 	file := le.AppendUint32(nil, 0xA1B2C3D4)
 	file = append(file, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -57,7 +52,7 @@ func TestTsharkReadsWhatWeEncode(t *testing.T) {
 	for _, f := range []string{"bth.opcode", "bth.padcnt", "bth.destqp", "bth.psn"} {
 		args = append(args, "-e", "infiniband."+f)
 	}
-	out, err := exec.Command(tshark, append(args, "-e", "_ws.malformed")...).Output()
+	out, err := exec.Command("tshark", append(args, "-e", "_ws.malformed")...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
