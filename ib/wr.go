@@ -81,6 +81,10 @@ type Datagram struct {
 
 // SendWR is a work request for a send queue. Posting copies it, its SGL and,
 // with Inline, the payload: the caller may reuse them at once.
+//
+// An ATOMIC works on 8 bytes at a remote address that is a multiple of 8; its
+// SGL names 8 bytes, which receive the value before it. Both are words of the
+// host that they lie on, in its byte order.
 type SendWR struct {
 	ID    uint64 // returned in the completion
 	Op    WROp
@@ -97,6 +101,11 @@ type SendWR struct {
 }
 
 // RecvWR is a work request for a receive queue. Posting copies it and its SGL.
+//
+// On UD the first 40 bytes of the list take the GRH (over IPv4 the last 20 of
+// them the IP header) and the message follows: a receive of n bytes takes
+// messages of n − 40. A longer one is dropped in silence and the receive waits
+// on; the device's counters tell (drop_too_long, drop_qkey, drop_no_recv).
 type RecvWR struct {
 	ID  uint64
 	SGL []SGE // borrowed

@@ -105,7 +105,10 @@ func chooseGID(dev *verbs.Device, index int, ipv6 bool, peer netip.Addr) (verbs.
 			}
 			return e, nil
 		}
-		return verbs.GIDEntry{}, fmt.Errorf("GID index %d: %s has %d rows, 0 to %d: `verbena gid` lists them", index, dev.Name(), len(table), len(table)-1)
+		if len(table) == 1 {
+			return verbs.GIDEntry{}, fmt.Errorf("GID index %d: %v was opened on that address alone, which is row 0; -d %s opens all addresses of the interface", index, dev, dev.Name())
+		}
+		return verbs.GIDEntry{}, fmt.Errorf("GID index %d: %v has rows 0 to %d: `verbena gid` lists them", index, dev, len(table)-1)
 	}
 	if ipv6 {
 		for _, e := range table {

@@ -44,7 +44,7 @@ func (d *Device) CreateCQ(cfg CQConfig) (*CQ, error) {
 		depth = DefaultCQDepth
 	}
 	if cfg.Channel != nil && cfg.Channel.dev != d {
-		return nil, errorf(ErrInvalid, "create CQ: the completion channel belongs to device %s, not to %s", cfg.Channel.dev.name, d.name)
+		return nil, errorf(ErrInvalid, "create CQ: the completion channel belongs to device %v, not to %v", cfg.Channel.dev, d)
 	}
 	c := &CQ{dev: d, ch: cfg.Channel, gone: make(chan struct{}), notify: make(chan struct{}, 1)}
 	err := d.do("create CQ", func(clock.Time) error {

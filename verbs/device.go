@@ -46,10 +46,14 @@ type Config struct {
 	Port uint16
 }
 
-// Limits are the most objects of each kind, and the largest of each size.
+// Limits are the most objects of each kind, and the largest of each size; the
+// fields are in [rnic.Limits].
 type Limits = rnic.Limits
 
-// Stats are the counters of a device, in a fixed order under stable names.
+// Stats are the counters of a device, in a fixed order under stable names: those
+// of Linux' rxe first (sent_pkts, duplicate_request, …), then ours, then a
+// drop_… for each reason. Get(name) returns one, 0 for a name that is none; see
+// [rnic.Stats].
 type Stats = rnic.Stats
 
 // Device is one software RNIC. All methods may be called from any goroutine.
@@ -245,6 +249,15 @@ func guid(a ifAddr) uint64 {
 	b := a.addr.As16()
 	_, _ = h.Write(b[:])
 	return 0x02<<56 | h.Sum64()&(1<<56-1)
+}
+
+// String returns the name and, where the device has one address, that: several
+// devices of one interface have the same name.
+func (d *Device) String() string {
+	if d.addr.IsValid() {
+		return d.name + " (" + d.addr.String() + ")"
+	}
+	return d.name
 }
 
 // Name returns the name of the device.

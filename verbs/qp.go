@@ -48,7 +48,7 @@ func (p *PD) CreateQP(cfg QPConfig) (*QP, error) {
 		case c.cq == nil:
 			return nil, errorf(ErrInvalid, "create QP: %s is missing", c.name)
 		case c.cq.dev != d:
-			return nil, errorf(ErrInvalid, "create QP: %s belongs to device %s, the PD to %s", c.name, c.cq.dev.name, d.name)
+			return nil, errorf(ErrInvalid, "create QP: %s belongs to device %v, the PD to %v", c.name, c.cq.dev, d)
 		}
 	}
 	q := &QP{pd: p, sendCQ: cfg.SendCQ, recvCQ: cfg.RecvCQ}
@@ -163,8 +163,8 @@ func readsInline(wrs []ib.SendWR) bool {
 	return false
 }
 
-// PostRecv posts one receive. It is copied, with its list; the memory that the
-// list names belongs to the device until the receive completes. The errors are
+// PostRecv posts one receive, on UD with 40 bytes more than the message: see
+// [ib.RecvWR]. It is copied, with its list; the memory that the list names belongs to the device until the receive completes. The errors are
 // those of PostSend.
 func (q *QP) PostRecv(wr ib.RecvWR) error {
 	one := [1]ib.RecvWR{wr}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -80,10 +82,11 @@ func (a app) installTools(dir string, force bool) error {
 	if err != nil {
 		return err
 	}
-	if info, err := os.Stat(dir); err != nil {
+	if strings.HasPrefix(self, filepath.Join(os.TempDir(), "go-build")) {
+		return errors.New("this program was started by go run and goes with it: build it first, with go install or go build")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
-	} else if !info.IsDir() {
-		return fmt.Errorf("%s is not a directory", dir)
 	}
 	var made, kept []string
 	for _, t := range tools {

@@ -70,7 +70,7 @@ func lossy(ctx context.Context, cfg *Config) (err error) {
 	t := newTable(cfg.Out, "packets seen", "lost", "sent again", "sequence NAKs", "timeouts", "duplicates answered", "Gb/s", "data")
 	t.row(fmt.Sprint(c.Seen), fmt.Sprint(c.Dropped), fmt.Sprint(stats.Get("retransmitted")), fmt.Sprint(stats.Get("rcvd_seq_err")),
 		fmt.Sprint(stats.Get("local_ack_timeout_err")), fmt.Sprint(d.b.dev.Stats().Get("duplicate_request")),
-		fmt.Sprintf("%.1f", float64(r.bytes)*8/1e9/r.elapsed.Seconds()), "intact: every byte compared, every ATOMIC executed once")
+		fmt.Sprintf("%.2f", float64(r.bytes)*8/1e9/r.elapsed.Seconds()), "intact: every byte compared, every ATOMIC executed once")
 	t.flush()
 	if c.Dropped == 0 || stats.Get("retransmitted") == 0 {
 		return errors.New("no packet was lost and sent again: the demonstration shows nothing")

@@ -25,12 +25,12 @@ func printBandwidth(out io.Writer, rs []result) {
 	t := newTable(out, "", "Gb/s", "messages/s", "CPU s/GB", "system calls/message", "copies/message")
 	for _, r := range rs {
 		sec := r.elapsed.Seconds()
-		cpu := "-"
+		rate, cpu := fmt.Sprintf("%.1f", float64(r.bytes)*8/1e9/sec), "-"
 		if r.cpu > 0 {
 			cpu = fmt.Sprintf("%.2f", r.cpu.Seconds()/(float64(r.bytes)/1e9))
 		}
 		if r.bytes/r.messages < 1024 {
-			cpu = "-"
+			rate, cpu = "-", "-"
 		}
 		copies := "2 (derived: into and out of the kernel)"
 		if r.copied > 0 {
@@ -38,7 +38,7 @@ func printBandwidth(out io.Writer, rs []result) {
 		} else if strings.HasPrefix(r.name, "RC") {
 			copies = "0 counted"
 		}
-		t.row(r.name, fmt.Sprintf("%.1f", float64(r.bytes)*8/1e9/sec), fmt.Sprintf("%.0f", float64(r.messages)/sec),
+		t.row(r.name, rate, fmt.Sprintf("%.0f", float64(r.messages)/sec),
 			cpu, fmt.Sprintf("%.2f", float64(r.syscalls)/float64(r.messages)), copies)
 	}
 	t.flush()

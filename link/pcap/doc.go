@@ -17,7 +17,7 @@
 //
 // The path of the packets only copies: into batches that a goroutine encodes
 // and writes. When it cannot keep up, packets are not recorded and counted; the
-// memory is bounded by [maxBatches].
+// memory is bounded.
 //
 // Read link.go (the path), batch.go (what is handed over), writer.go (the
 // goroutine), synth.go (headers).
