@@ -186,7 +186,7 @@ func TestErrorStatuses(t *testing.T) {
 						t.Errorf("responder's receive: %+v, want %v", wc, r.recvGets)
 					}
 				}
-				if s := p.b.qp.State(); s != r.responder && !(r.name == "peer gone") {
+				if s := p.b.qp.State(); s != r.responder && r.name != "peer gone" {
 					t.Errorf("responder is in %v, want %v", s, r.responder)
 				}
 				if r.event != none {

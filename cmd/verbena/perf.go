@@ -248,8 +248,12 @@ func (t *testFlags) complete(f *pflag.FlagSet, args []string) error {
 		most  int
 		least int
 	}{
-		{"-D", t.seconds, 1 << 20, 0}, {"-f", t.margin, 1 << 20, -1}, {"--latency_gap", t.gap, 1 << 30, 0},
-		{"-u", t.timeoutExp, 31, 0}, {"-S", t.sl, 7, 0}, {"--tclass", t.tclass, 255, 0},
+		{"-D", t.seconds, 1 << 20, 0},
+		{"-f", t.margin, 1 << 20, -1},
+		{"--latency_gap", t.gap, 1 << 30, 0},
+		{"-u", t.timeoutExp, 31, 0},
+		{"-S", t.sl, 7, 0},
+		{"--tclass", t.tclass, 255, 0},
 	} {
 		if r.v < r.least || r.v > r.most {
 			return fmt.Errorf("%s %d: must be between %d and %d", r.name, r.v, max(r.least, 0), r.most)

@@ -56,8 +56,13 @@ func (p *Packet) AppendLine(b []byte) []byte {
 		on   bool
 		name string
 	}{
-		{q.AckReq, "AckReq"}, {q.Solicited, "Solicited"}, {q.MigReq, "MigReq"}, {q.FECN, "FECN"},
-		{q.BECN && q.Info.Kind != wire.KindCNP, "BECN"}, {p.TOS.ECN() == ip.CE, "CE"}, {p.Again, "again"},
+		{q.AckReq, "AckReq"},
+		{q.Solicited, "Solicited"},
+		{q.MigReq, "MigReq"},
+		{q.FECN, "FECN"},
+		{q.BECN && q.Info.Kind != wire.KindCNP, "BECN"},
+		{p.TOS.ECN() == ip.CE, "CE"},
+		{p.Again, "again"},
 	} {
 		if f.on {
 			b = append(append(b, ' '), f.name...)

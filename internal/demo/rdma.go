@@ -240,9 +240,11 @@ func (d *duo) sendRoundTrips(ctx context.Context, name string, dur time.Duration
 	send := func(e *end) error {
 		return e.qp.PostSend(ib.SendWR{ID: 1, Op: ib.Send, Flags: ib.Signaled, SGL: e.mr.SGE(outOff, pingSize)})
 	}
-	next := func(_ context.Context, e *end) (int, error) { return e.cq.Poll(e.wcs[:]), nil }
-	if block {
-		next = func(ctx context.Context, e *end) (int, error) { return e.cq.Wait(ctx, e.wcs[:]) }
+	next := func(ctx context.Context, e *end) (int, error) {
+		if block {
+			return e.cq.Wait(ctx, e.wcs[:])
+		}
+		return e.cq.Poll(e.wcs[:]), nil
 	}
 	// received returns when a receive has completed, or with the error of ctx.
 	received := func(ctx context.Context, e *end) error {

@@ -196,7 +196,7 @@ func TestAbandonedLoopsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Watch = func() (bool, error) { return false, context.Canceled }
-	if _, err := b.Run(t.Context()); err != context.Canceled {
+	if _, err := b.Run(t.Context()); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	b.Watch = func() (bool, error) { return true, nil }

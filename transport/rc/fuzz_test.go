@@ -42,7 +42,7 @@ func TestArbitraryPackets(t *testing.T) {
 			in = append(in, byte(r.Uint32())|8, byte(n))
 			start := len(in)
 			for range n {
-				in = append(in, byte(r.Uint32())&byte(r.Uint32()))
+				in = append(in, byte(r.Uint32()&r.Uint32()>>8))
 			}
 			in[start] = byte(r.IntN(0x18))
 			in[start+1] &= 0xF0
