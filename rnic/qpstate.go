@@ -64,7 +64,9 @@ var transitions = [...]transition{
 	{ib.RTS, ib.RTS, attrSets{0, liveRC}, attrSets{0, liveUC}, attrSets{0, liveUD}},
 	{
 		ib.RTS, ib.SQD,
-		attrSets{0, ib.AttrEnSQDAsyncNotify}, attrSets{0, ib.AttrEnSQDAsyncNotify}, attrSets{0, ib.AttrEnSQDAsyncNotify},
+		attrSets{0, ib.AttrEnSQDAsyncNotify},
+		attrSets{0, ib.AttrEnSQDAsyncNotify},
+		attrSets{0, ib.AttrEnSQDAsyncNotify},
 	},
 	{ib.SQD, ib.SQD, attrSets{0, sqdRC}, attrSets{0, sqdUC}, attrSets{0, sqdUD}},
 	{ib.SQD, ib.RTS, attrSets{0, liveRC}, attrSets{0, liveUC}, attrSets{0, liveUD}},

@@ -58,8 +58,10 @@ func openVeth(port int) (p *pair, err error) {
 		p    *proc
 		args []string
 	}{
-		{p.near, []string{"ip", "link", "add", "vrb0", "mtu", fmt.Sprint(vethMTU), "type", "veth",
-			"peer", "name", "vrb0", "mtu", fmt.Sprint(vethMTU), "netns", fmt.Sprint(p.far.cmd.Process.Pid)}},
+		{p.near, []string{
+			"ip", "link", "add", "vrb0", "mtu", fmt.Sprint(vethMTU), "type", "veth",
+			"peer", "name", "vrb0", "mtu", fmt.Sprint(vethMTU), "netns", fmt.Sprint(p.far.cmd.Process.Pid),
+		}},
 		{p.near, []string{"ip", "addr", "add", "10.201.0.1/24", "dev", "vrb0"}},
 		{p.far, []string{"ip", "addr", "add", "10.201.0.2/24", "dev", "vrb0"}},
 		{p.near, []string{"ip", "link", "set", "vrb0", "up"}},

@@ -248,8 +248,9 @@ func (l *system) send(r *frame.Run) bool {
 	case unix.EAGAIN:
 		l.poll.wantRoom(s.fd)
 		return false
+	default:
+		return l.refused(e, s, r, errno)
 	}
-	return l.refused(e, s, r, errno)
 }
 
 // sendLocal moves the run's buffer to this link's own way in.

@@ -136,9 +136,21 @@ func required() []string {
 	}
 	l = append(l, "nak/RNR", "event/COMM_EST", "event/QP_REQ_ERR", "event/QP_ACCESS_ERR", "event/SQ_DRAINED")
 	for _, e := range [][2]ib.QPState{
-		{ib.Reset, ib.Init}, {ib.Init, ib.RTR}, {ib.RTR, ib.RTS}, {ib.RTS, ib.SQD}, {ib.SQD, ib.RTS},
-		{ib.Reset, ib.Error}, {ib.Init, ib.Error}, {ib.RTR, ib.Error}, {ib.RTS, ib.Error}, {ib.SQD, ib.Error},
-		{ib.Init, ib.Reset}, {ib.RTR, ib.Reset}, {ib.RTS, ib.Reset}, {ib.SQD, ib.Reset}, {ib.Error, ib.Reset},
+		{ib.Reset, ib.Init},
+		{ib.Init, ib.RTR},
+		{ib.RTR, ib.RTS},
+		{ib.RTS, ib.SQD},
+		{ib.SQD, ib.RTS},
+		{ib.Reset, ib.Error},
+		{ib.Init, ib.Error},
+		{ib.RTR, ib.Error},
+		{ib.RTS, ib.Error},
+		{ib.SQD, ib.Error},
+		{ib.Init, ib.Reset},
+		{ib.RTR, ib.Reset},
+		{ib.RTS, ib.Reset},
+		{ib.SQD, ib.Reset},
+		{ib.Error, ib.Reset},
 	} {
 		l = append(l, "state/"+e[0].String()+"-"+e[1].String())
 	}

@@ -215,7 +215,7 @@ var rules = []struct {
 		data := p.write(0, 900)
 		p.b.PostRecv(1, p.b.SGE(2000, 3), p.b.SGE(3000, 300), ib.SGE{LKey: 0xBAD}, p.b.SGE(5000, 500))
 		wr := p.send(10, ib.Send, 0)
-		wr.SGL = []ib.SGE{p.a.SGE(400, 300), ib.SGE{LKey: 0xBAD}, p.a.SGE(0, 400), p.a.SGE(800, 1)}
+		wr.SGL = []ib.SGE{p.a.SGE(400, 300), {LKey: 0xBAD}, p.a.SGE(0, 400), p.a.SGE(800, 1)}
 		p.a.PostSend(wr)
 		p.b.Deliver(p.a.Drain()...)
 		p.b.Want("recv 1: RECV SUCCESS, 701 bytes")

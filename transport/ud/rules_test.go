@@ -237,7 +237,7 @@ var rules = []struct {
 		data := p.write(0, 200)
 		p.b.PostRecv(1, p.b.SGE(1000, 7), p.b.SGE(2000, 34), ib.SGE{LKey: 0xBAD}, p.b.SGE(3000, 100))
 		wr := p.send(10, ib.Send, 0)
-		wr.SGL = []ib.SGE{p.a.SGE(100, 30), ib.SGE{LKey: 0xBAD}, p.a.SGE(0, 70)}
+		wr.SGL = []ib.SGE{p.a.SGE(100, 30), {LKey: 0xBAD}, p.a.SGE(0, 70)}
 		p.a.PostSend(wr)
 		p.b.Deliver(p.a.Drain()...)
 		p.b.Want("recv 1: RECV SUCCESS, 140 bytes, GRH")

@@ -242,8 +242,11 @@ func TestNoAllocations(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{TypeRoCEv1.String(), "RoCEv1"}, {Type(0x1234).String(), "0x1234"}, {OpPFC.String(), "PFC"},
-		{OpPause.String(), "PAUSE"}, {ControlOp(2).String(), "MAC control 0x0002"},
+		{TypeRoCEv1.String(), "RoCEv1"},
+		{Type(0x1234).String(), "0x1234"},
+		{OpPFC.String(), "PFC"},
+		{OpPause.String(), "PAUSE"},
+		{ControlOp(2).String(), "MAC control 0x0002"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)

@@ -309,7 +309,9 @@ func TestNoAllocations(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{CE.String(), "CE"}, {ECN(9).String(), "ECN 9"}, {ReasonBadChecksum.String(), "bad IP header checksum"},
+		{CE.String(), "CE"},
+		{ECN(9).String(), "ECN 9"},
+		{ReasonBadChecksum.String(), "bad IP header checksum"},
 		{Reason(99).String(), "reason 99"},
 	} {
 		if c.got != c.want {
