@@ -111,6 +111,7 @@ func compare(ctx context.Context, cfg *Config) error {
 	}
 	defer d.close()
 
+	note := busy() // before our own work counts
 	steps := newSteps(cfg.Status, "measuring", 10)
 	half := cfg.Measure / 2
 	var bw, lat []result
@@ -160,6 +161,7 @@ func compare(ctx context.Context, cfg *Config) error {
 	}
 	printBandwidth(cfg.Out, bw)
 	printLatency(cfg.Out, lat)
+	fmt.Fprint(cfg.Out, note)
 	return d.close()
 }
 

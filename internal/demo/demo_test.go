@@ -69,3 +69,13 @@ func TestCaptureIsLookedAtFirst(t *testing.T) {
 		}
 	}
 }
+
+func TestBusy(t *testing.T) {
+	for text, want := range map[string]bool{
+		"0.00 0.00 0.00 1/100 1": false, "1.00 9.9 9.9 1/2 3": false, "1.10 0 0 1/2 3": true, "8.71 8 8 9/9 9": true, "": false, "junk": false,
+	} {
+		if got := busyAt(text, 2) != ""; got != want {
+			t.Errorf("%q: busy %v", text, got)
+		}
+	}
+}
