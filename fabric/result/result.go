@@ -1,0 +1,305 @@
+package result
+
+import (
+	"github.com/verbena-rdma/verbena/fabric/sim"
+)
+
+// Run is everything that is known of a run when it ends or is interrupted.
+// Slices are in the order of the graph's nodes and ports, and of flow numbers.
+type Run struct {
+	Name        string
+	Title       string
+	Teaches     string
+	Source      string // the scenario file as it was read, overrides applied
+	Seed        uint64
+	Digest      uint64
+	Events      uint64
+	DataHops    uint64 // data packets times links they crossed
+	AckHops     uint64
+	End         sim.Time // virtual time at the end
+	Interrupted bool     // not all that was to happen has happened
+	Why         string   // it ended: "all flows finished", "duration", "interrupted", "deadlock"
+
+	Nodes     []Node
+	Flows     []Flow
+	Pauses    []Pause // in order of time
+	PausesCut uint64  // not kept in Pauses
+	Drops     []Drop
+	DropsCut  uint64
+	Deadlocks []Deadlock
+	Storms    []Storm
+	Series    []Series
+	Breaches  []Breach // invariants that did not hold
+	Lossless  []Lossless
+	Warnings  []string
+	Shape     Shape
+}
+
+// Shape is what readers of results need to know of the configuration.
+type Shape struct {
+	Preset     string // of DCQCN; "off"
+	AckEvery   int
+	Payload    int   // bytes of user data in a full packet
+	Header     int   // bytes around it on the wire
+	Gap        int   // preamble and gap counted on the link
+	Lossless   uint8 // mask of priorities with PFC
+	KMin, KMax int64 // of the lossless class at hosts' leaf ports, bytes
+	PMax       float64
+}
+
+// Node is a host or a switch.
+type Node struct {
+	Name   string
+	Switch bool
+	Tier   int
+	Ports  []Port
+	Buffer Buffer
+	NIC    []Counter // of a host: rnic's and the NIC's, names as real ones
+}
+
+// Buffer is a switch's memory in bytes.
+type Buffer struct {
+	Total, Reserved, Shared, Headroom int64
+	PeakShared, PeakHeadroom          int64
+}
+
+// Counter is a number under the name that operators know.
+type Counter struct {
+	Name  string
+	Value uint64
+}
+
+// Port is one port of a node; Peer and PeerPort are at the other end.
+type Port struct {
+	Name     string // "Ethernet3" of a switch, "eth0" of a host
+	Peer     int32
+	PeerPort int32
+	Rate     sim.Rate
+	Delay    sim.Time
+	Prio     [8]PortPrio
+	// Whole port.
+	TxBusy       sim.Time // time spent sending
+	LinkErrors   uint64
+	Down         sim.Time // time without link
+	GlobalPauses uint64
+}
+
+// PortPrio is what a port has counted for one priority.
+type PortPrio struct {
+	TxBytes, RxBytes     uint64 // frames, destination MAC to FCS
+	TxPackets, RxPackets uint64
+	RxDrops              uint64 // on the way in: no buffer
+	TxDrops              uint64 // WRED, watchdog, no route
+	Marked               uint64 // CE set on the way out
+	PauseTx, PauseRx     uint64 // PFC frames that stop; XON counted apart
+	ResumeTx, ResumeRx   uint64
+	PausedFor            sim.Time // this port could not send the priority
+	PausedWaiting        sim.Time // ... and had something to send
+	PeakQueue            int64    // bytes waiting to go out
+	MeanQueue            float64  // over time
+	PeakIngress          int64    // bytes that came in here and are still held
+	PeakHeadroom         int64
+	WatchdogDetected     uint64
+	WatchdogRestored     uint64
+	WatchdogDropped      uint64
+}
+
+// FlowState says how a flow stands at the end.
+type FlowState uint8
+
+// The states.
+const (
+	Waiting FlowState = iota // not started
+	Running
+	Finished
+	Failed // a queue pair has given up
+)
+
+// Flow is what became of a flow.
+type Flow struct {
+	ID            int32
+	Group         string
+	Src, Dst      int32 // endpoints
+	SrcNode       int32
+	DstNode       int32
+	SrcPort       uint16
+	DstPort       uint16
+	Bytes         int64
+	Op, Service   string
+	Prio          uint8
+	State         FlowState
+	Status        string // of a failed one: the completion status
+	Start         sim.Time
+	Received      sim.Time // last byte at the receiver; Never if not
+	Finish        sim.Time // last acknowledgement at the sender; Never if not
+	Base          sim.Time // FCT on an idle network
+	Delivered     int64    // bytes so far
+	Packets       uint64   // data packets sent, retransmissions included
+	Retransmitted uint64
+	Timeouts      uint64
+	NAKs          uint64
+	Marks         uint64 // CE-marked packets that arrived
+	CNPs          uint64 // sent by the receiver's NP
+	CNPsHandled   uint64 // by the sender's RP
+	MinRate       sim.Rate
+	LastRate      sim.Rate
+	Silent        string // of a running one: why it is silent at the end
+	Path          []Hop  // of its first packet (or first queue pair)
+	Paths         int    // distinct ones, of flows with several queue pairs
+}
+
+// Hop is an egress on a path.
+type Hop struct{ Node, Port int32 }
+
+// FCT returns the completion time at the sender; Never if it is not finished.
+func (f *Flow) FCT() sim.Time {
+	if f.State != Finished {
+		return sim.Never
+	}
+	return f.Finish - f.Start
+}
+
+// Slowdown returns FCT over Base, at least 1; 0 if not finished.
+func (f *Flow) Slowdown() float64 {
+	if f.State != Finished || f.Base <= 0 {
+		return 0
+	}
+	return max(1, float64(f.FCT())/float64(f.Base))
+}
+
+// Cause says why somebody stopped a neighbour.
+type Cause uint8
+
+// The causes.
+const (
+	CauseBuffer       Cause = iota // ingress above XOFF: what is held waits for egresses
+	CauseSlowReceiver              // a host that cannot take in what arrives
+	CauseStorm                     // a fault: told to pause for ever
+	CauseGlobal                    // 802.3x: whole port
+)
+
+// Pause is one change: node Node stops (On) or resumes the neighbour at its
+// port Port in priority Prio. Egress is the egress that held most of what had
+// come in there, -1 if none: the way to the root.
+type Pause struct {
+	At      sim.Time
+	Node    int32
+	Port    int32
+	Egress  int32
+	Held    int64 // bytes held of that ingress and priority
+	Limit   int64 // XOFF at that instant
+	Prio    uint8
+	On      bool
+	Cause   Cause
+	Refresh bool // repeats one that would expire
+	// EgressStopped says that Egress itself was stopped by its neighbour then:
+	// not the root.
+	EgressStopped bool
+}
+
+// DropReason says why a packet was lost.
+type DropReason uint8
+
+// The reasons.
+const (
+	DropNoBuffer DropReason = iota // lossy, or lossless beyond its headroom
+	DropHeadroom                   // a lossless class beyond its headroom
+	DropWRED                       // not ECN-capable
+	DropWatchdog
+	DropNoRoute
+	DropTTL
+	DropMTU
+	DropError // FCS
+	DropDown  // link down
+	DropHostBuffer
+	DropV1 // RoCEv1 at a router
+	NumDropReasons
+)
+
+var dropNames = [NumDropReasons]string{
+	"no buffer", "headroom exceeded", "WRED", "PFC watchdog", "no route", "TTL", "MTU",
+	"FCS error", "link down", "NIC buffer", "RoCEv1 is not routed",
+}
+
+func (r DropReason) String() string {
+	if r < NumDropReasons {
+		return dropNames[r]
+	}
+	return "unknown"
+}
+
+// Drop is one lost packet.
+type Drop struct {
+	At     sim.Time
+	Node   int32
+	Port   int32 // ingress
+	Flow   int32
+	Prio   uint8
+	Reason DropReason
+	Bytes  int32
+}
+
+// Deadlock is a cycle of egresses, each of which is stopped by the next.
+type Deadlock struct {
+	At    sim.Time // when the cycle closed
+	Until sim.Time // when it opened again; Never
+	Cycle []Hop
+	Prio  uint8
+}
+
+// Storm is a port that was stopped for longer than the watchdog's time.
+type Storm struct {
+	From, To sim.Time // To Never: never ended
+	Node     int32    // whose egress was stopped
+	Port     int32
+	Prio     uint8
+	Watchdog bool // it stepped in
+	Dropped  uint64
+}
+
+// Breach is an invariant that did not hold.
+type Breach struct {
+	At     sim.Time
+	Rule   string // "bytes conserved"
+	Node   int32  // -1: none
+	Detail string
+}
+
+// Lossless is the verdict on one ingress.
+type Lossless struct {
+	Node, Port int32
+	Prio       uint8
+	Need, Have int64 // headroom, bytes
+	Peak       int64 // headroom used
+	Dropped    uint64
+}
+
+// SeriesKind says what a series holds.
+type SeriesKind uint8
+
+// The kinds.
+const (
+	QueueBytes   SeriesKind = iota // waiting at an egress, priority Prio
+	PortRate                       // bit/s that left a port
+	FlowRate                       // bit/s of payload that arrived
+	FlowRC                         // R_C of the flow's (first) queue pair, bit/s
+	FlowAlpha                      // alpha in units of 2^-32
+	MarkRate                       // CE marks in the interval
+	CNPRate                        // CNPs in the interval
+	PausedShare                    // ps of the interval in which an egress was stopped
+	BufferShared                   // bytes of shared buffer in use
+	HostQueue                      // bytes in a NIC's receive buffer
+	SeriesKinds
+)
+
+// Series is one quantity over time, sampled at equal intervals.
+type Series struct {
+	Kind   SeriesKind
+	Node   int32 // -1 for flows
+	Port   int32
+	Prio   uint8
+	Flow   int32 // -1 for ports
+	Start  sim.Time
+	Step   sim.Time
+	Values []int64
+}
