@@ -1,0 +1,203 @@
+package port
+
+import (
+	"github.com/verbena-rdma/verbena/fabric/result"
+	"github.com/verbena-rdma/verbena/fabric/sim"
+)
+
+// GapBytes is preamble, start of frame delimiter and the least gap between
+// frames (802.3 4.4.2): what a frame costs on the link beside its own bytes.
+const GapBytes = 20
+
+// Node is what a port belongs to. Packets are given with the call.
+type Node interface {
+	// Pull returns the next packet that may leave by the port, none of a class
+	// in stopped, or nil. more says that it may be worth asking again when
+	// that one has left; who answers nil or false calls Kick later.
+	Pull(now sim.Time, port int, stopped uint8) (p *sim.Packet, more bool)
+	// Arrive takes a packet that came in by the port.
+	Arrive(now sim.Time, port int, p *sim.Packet)
+	// Stopped says that the set of classes that the neighbour stops has
+	// changed. The port asks for a packet by itself.
+	Stopped(now sim.Time, port int, classes uint8)
+	// Lost takes a packet that the link has lost on its way to this port
+	// (DropError, DropDown), or that had to leave by it (DropDown).
+	Lost(now sim.Time, port int, p *sim.Packet, why result.DropReason)
+}
+
+// Config describes one end of a link.
+type Config struct {
+	Rate  sim.Rate
+	Delay sim.Time // one way
+	// Gap is what each frame costs beside its bytes: GapBytes, or 0 where the
+	// other side of a comparison does not count it.
+	Gap int
+	// Early hands a packet to this end's node when its first HeadBytes are
+	// there; its Tail tells when the rest is (cut-through). Otherwise Arrive is
+	// called with the last bit.
+	Early bool
+	// ErrorRate is how many of 2^32 packets arrive here corrupted.
+	ErrorRate uint64
+	// Rand is needed for an ErrorRate.
+	Rand *sim.Rand
+	// Quanta is what the PFC frames of this end ask for; 0 means 65535.
+	Quanta uint16
+	// Global makes this end stop its neighbour with 802.3x PAUSE.
+	Global bool
+}
+
+// HeadBytes is how much of a frame a cut-through switch must have seen.
+const HeadBytes = 64
+
+// Port is one end of a link. Create two with New and join them with Connect.
+type Port struct {
+	s     *sim.Sim
+	node  Node
+	index int
+	id    uint64
+	peer  *Port
+	cfg   Config
+	// perByte is the picoseconds a byte takes, if that is a whole number.
+	perByte sim.Time
+	fc      FlowControl
+	classes uint8 // stopped, as the node knows it
+
+	busy    sim.Time // the present frame has left then
+	waiting bool     // an event at busy is scheduled
+	control sim.Queue
+	air     air
+	down    bool
+	downAt  sim.Time
+
+	stop  stopper
+	pause pauseClock
+	Stats Stats
+	// Tap sees every frame that begins to leave (out) or arrives; nil for none.
+	// It borrows the packet.
+	Tap func(now sim.Time, p *sim.Packet, out bool)
+}
+
+// The events of a port.
+const (
+	evFree    uint64 = iota // the transmitter is free
+	evAir                   // the oldest frame on its way from here arrives
+	evRefresh               // what this end stops wants to be told again
+	evFC                    // an event of the flow control; its argument above
+	evShift   = 8
+)
+
+// New returns port index of a node. fc says what may leave; nil lets everything.
+func New(s *sim.Sim, node Node, index int, id uint64, cfg Config, fc FlowControl) *Port {
+	if cfg.Quanta == 0 {
+		cfg.Quanta = 65535
+	}
+	p := &Port{s: s, node: node, index: index, id: id, cfg: cfg, fc: fc}
+	const bits = 8 * int64(sim.Second)
+	if cfg.Rate > 0 && bits%int64(cfg.Rate) == 0 {
+		p.perByte = sim.Time(bits / int64(cfg.Rate))
+	}
+	if fc != nil {
+		fc.Attach(p)
+	}
+	return p
+}
+
+// Connect joins the two ends of a link.
+func Connect(a, b *Port) { a.peer, b.peer = b, a }
+
+// Index returns the number of the port at its node.
+func (p *Port) Index() int { return p.index }
+
+// Peer returns the other end.
+func (p *Port) Peer() *Port { return p.peer }
+
+// Rate returns the speed of the link.
+func (p *Port) Rate() sim.Rate { return p.cfg.Rate }
+
+// Delay returns the one-way delay of the link.
+func (p *Port) Delay() sim.Time { return p.cfg.Delay }
+
+// Classes returns the classes that the neighbour stops, bit by priority.
+func (p *Port) Classes() uint8 { return p.classes }
+
+// Busy returns the instant at which the present frame has left.
+func (p *Port) Busy() sim.Time { return p.busy }
+
+// Down reports whether the link is down.
+func (p *Port) Down() bool { return p.down }
+
+// last is how long n bytes and the gap take.
+func (p *Port) last(n int) sim.Time {
+	n += p.cfg.Gap
+	if p.perByte != 0 {
+		return sim.Time(n) * p.perByte
+	}
+	return p.cfg.Rate.For(n)
+}
+
+// Kick says that the node has something to send.
+func (p *Port) Kick(now sim.Time) {
+	switch {
+	case p.down || p.waiting:
+	case now < p.busy:
+		p.waiting = true
+		p.s.At(p.busy, p, evFree)
+	default:
+		p.transmit(now)
+	}
+}
+
+// Control gives the port a control frame, which goes ahead of data.
+func (p *Port) Control(now sim.Time, c *sim.Packet) {
+	if p.down {
+		p.node.Lost(now, p.index, c, result.DropDown)
+		return
+	}
+	p.control.Push(c)
+	p.Kick(now)
+}
+
+// Handle implements sim.Handler.
+func (p *Port) Handle(now sim.Time, arg uint64) {
+	switch arg & (1<<evShift - 1) {
+	case evFree:
+		p.waiting = false
+		if !p.down {
+			p.transmit(now)
+		}
+	case evAir:
+		p.arrive(now)
+	case evRefresh:
+		p.refresh(now)
+	case evFC:
+		p.fc.Handle(now, arg>>evShift)
+	}
+}
+
+// transmit begins to send the next frame, if there is one.
+func (p *Port) transmit(now sim.Time) {
+	more := true
+	k := p.control.Pop()
+	if k == nil {
+		if k, more = p.node.Pull(now, p.index, p.classes); k == nil {
+			return
+		}
+		if p.fc != nil {
+			p.fc.Sent(now, k)
+		}
+	}
+	t := p.last(int(k.Bytes))
+	p.busy = now + t
+	if k.Tail > p.busy {
+		p.busy = k.Tail // a cut-through frame leaves no faster than it comes
+	}
+	p.Stats.sent(k, t)
+	if p.Tap != nil {
+		p.Tap(now, k, true)
+	}
+	p.launch(now, k)
+	if more {
+		p.waiting = true
+		p.s.At(p.busy, p, evFree)
+	}
+}
