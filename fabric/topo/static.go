@@ -1,0 +1,125 @@
+package topo
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Set replaces the ways from switch sw to endpoint dst by the given ports, as a
+// static host route would: for detours that no shortest path makes, such as
+// one that goes down and up again. The ports are copied; they are in ascending
+// order and each is one of the switch's. A failed call changes nothing.
+func (r *Routes) Set(sw, dst int32, ports ...uint16) error {
+	if dst < 0 || int(dst) >= len(r.column) {
+		return fmt.Errorf("route of node %d: endpoint %d does not exist: there are %d", sw, dst, len(r.column))
+	}
+	if r.column[dst] < 0 {
+		return fmt.Errorf("route of node %d: endpoint %d hangs on no switch", sw, dst)
+	}
+	if err := r.check(sw, ports); err != nil {
+		return err
+	}
+	if err := r.split(dst); err != nil {
+		return err
+	}
+	r.remember(sw, r.column[dst], ports)
+	return nil
+}
+
+// SetLeaf is Set for every endpoint of a leaf, except those that have a route
+// of their own.
+func (r *Routes) SetLeaf(sw, leaf int32, ports ...uint16) error {
+	c := slices.Index(r.leaves, leaf)
+	if c < 0 {
+		return fmt.Errorf("route of node %d: node %d is no leaf: no endpoint hangs on it", sw, leaf)
+	}
+	if err := r.check(sw, ports); err != nil {
+		return err
+	}
+	for c, l := range r.leaves {
+		if l == leaf && !r.isSet(sw, int32(c)) {
+			r.remember(sw, int32(c), ports)
+		}
+	}
+	return nil
+}
+
+func (r *Routes) check(sw int32, ports []uint16) error {
+	if sw < 0 || int(sw) >= len(r.row) || r.row[sw] < 0 {
+		return fmt.Errorf("route: node %d is no switch", sw)
+	}
+	n := &r.g.Nodes[sw]
+	if len(ports) == 0 {
+		return fmt.Errorf("route of %s: no port given", n.Name)
+	}
+	for i, p := range ports {
+		if int(p) >= len(n.Ports) {
+			return fmt.Errorf("route of %s: port %d does not exist: it has %d", n.Name, p, len(n.Ports))
+		}
+		if i > 0 && p <= ports[i-1] {
+			return fmt.Errorf("route of %s: port %d follows port %d: ascending order is wanted", n.Name, p, ports[i-1])
+		}
+	}
+	return nil
+}
+
+// split gives an endpoint a column of its own.
+func (r *Routes) split(dst int32) error {
+	old := r.column[dst]
+	if r.owner[old] == dst {
+		return nil
+	}
+	c := len(r.leaves)
+	if c == r.stride {
+		stride := r.stride + max(8, r.stride/4)
+		if uint64(len(r.nodes))*uint64(stride) > maxTable {
+			return fmt.Errorf("route to endpoint %d: the table of routes is full: %d", dst, maxTable)
+		}
+		table := make([]uint32, len(r.nodes)*stride)
+		for row := range r.nodes {
+			copy(table[row*stride:], r.table[row*r.stride:(row+1)*r.stride])
+		}
+		r.table, r.stride = table, stride
+	}
+	r.leaves = append(r.leaves, r.leaves[old])
+	r.owner = append(r.owner, dst)
+	r.column[dst] = int32(c)
+	for row := range r.nodes {
+		r.table[row*r.stride+c] = r.table[row*r.stride+int(old)]
+	}
+	for _, s := range r.static { // what holds for the leaf holds for it
+		if s.column == old {
+			r.static = append(r.static, static{s.row, int32(c), s.ports})
+		}
+	}
+	return nil
+}
+
+func (r *Routes) isSet(sw, column int32) bool {
+	return slices.ContainsFunc(r.static, func(s static) bool { return s.row == r.row[sw] && s.column == column })
+}
+
+func (r *Routes) remember(sw, column int32, ports []uint16) {
+	s := static{r.row[sw], column, slices.Clone(ports)}
+	i := slices.IndexFunc(r.static, func(o static) bool { return o.row == s.row && o.column == column })
+	if i >= 0 {
+		r.static[i] = s
+	} else {
+		r.static = append(r.static, s)
+	}
+	r.apply(&s)
+}
+
+// apply puts the ports that are up into the table.
+func (r *Routes) apply(s *static) {
+	node := &r.g.Nodes[r.nodes[s.row]]
+	r.ports = r.ports[:0]
+	for _, p := range s.ports {
+		if r.up[node.Ports[p].Link] {
+			r.ports = append(r.ports, p)
+		}
+	}
+	if len(r.ports) > 0 {
+		r.table[int(s.row)*r.stride+int(s.column)] = r.intern(r.ports)
+	}
+}
