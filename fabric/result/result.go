@@ -31,6 +31,7 @@ type Run struct {
 	Series    []Series
 	Breaches  []Breach // invariants that did not hold
 	Lossless  []Lossless
+	Links     []LinkChange // in order of time
 	Warnings  []string
 	Shape     Shape
 }
@@ -45,6 +46,13 @@ type Shape struct {
 	Lossless   uint8 // mask of priorities with PFC
 	KMin, KMax int64 // of the lossless class at hosts' leaf ports, bytes
 	PMax       float64
+
+	// Of DCQCN's reaction and notification points; zero: not known.
+	AI, HAI       sim.Rate // additive and hyper increase
+	MinRate       sim.Rate
+	IncreaseEvery sim.Time // timer of the increase, T
+	CNPEvery      sim.Time // least time between two CNPs of a flow
+	CNPPrio       uint8
 }
 
 // Node is a host or a switch.
@@ -55,6 +63,25 @@ type Node struct {
 	Ports  []Port
 	Buffer Buffer
 	NIC    []Counter // of a host: rnic's and the NIC's, names as real ones
+	Host   Host      // of a host: what its NIC can do and has done
+}
+
+// Host is what the NIC of a host can do at most, and how its receive queues
+// were used. A limit of zero is none, or not known.
+type Host struct {
+	RxQueues    []RxQueue
+	RxQueueRate sim.Rate // what one receive queue (one core) takes in
+	QPRate      sim.Rate // what the engine gives to one queue pair
+	PacketRate  uint64   // packets a second of the NIC
+	DrainRate   sim.Rate // what the host takes from the NIC (PCIe, memory)
+	RxBuffer    int64    // bytes between the wire and the host
+	PeakRx      int64    // ... at most in use
+}
+
+// RxQueue is the use of one receive queue of a NIC.
+type RxQueue struct {
+	Packets, Bytes uint64
+	Busy           sim.Time // time it had something to do
 }
 
 // Buffer is a switch's memory in bytes.
@@ -97,6 +124,7 @@ type PortPrio struct {
 	PausedWaiting        sim.Time // ... and had something to send
 	PeakQueue            int64    // bytes waiting to go out
 	MeanQueue            float64  // over time
+	KMin, KMax           int64    // marking thresholds of this egress, bytes; 0: none
 	PeakIngress          int64    // bytes that came in here and are still held
 	PeakHeadroom         int64
 	WatchdogDetected     uint64
@@ -143,8 +171,14 @@ type Flow struct {
 	CNPsHandled   uint64 // by the sender's RP
 	MinRate       sim.Rate
 	LastRate      sim.Rate
+	QPs           int    // queue pairs it is spread over; 0 means 1
+	Cuts          uint64 // of its reaction point: rate cuts,
+	Clamps        uint64 // ... those in which R_T was set to R_C,
+	Recoveries    uint64 // ... and steps of fast recovery,
+	Additive      uint64 // of additive
+	Hyper         uint64 // and of hyper increase
 	Silent        string // of a running one: why it is silent at the end
-	Path          []Hop  // of its first packet (or first queue pair)
+	Path          []Hop  // of its first data packet (or first queue pair's): the sending NIC's egress first
 	Paths         int    // distinct ones, of flows with several queue pairs
 }
 
@@ -255,6 +289,16 @@ type Storm struct {
 	Prio     uint8
 	Watchdog bool // it stepped in
 	Dropped  uint64
+}
+
+// LinkChange is a link that went down, came up, or changed its speed. Node and
+// Port are one end.
+type LinkChange struct {
+	At   sim.Time
+	Node int32
+	Port int32
+	Up   bool
+	Rate sim.Rate // from now on, if Up
 }
 
 // Breach is an invariant that did not hold.
