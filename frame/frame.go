@@ -33,6 +33,12 @@ type Rx struct {
 	SrcPort uint16
 	TOS     uint8 // IPv4 TOS or IPv6 traffic class: DSCP and ECN
 	TTL     uint8 // 0 where the link cannot tell
+
+	// Phantom is the number of payload bytes that follow Data and do not exist.
+	// Data of a phantom link ends before the ICRC; it is one packet.
+	Phantom int
+	// Bad says that the ICRC would be wrong. Phantom links only.
+	Bad bool
 }
 
 // Run is the unit of egress: packets of one destination, source port and
@@ -53,6 +59,25 @@ type Run struct {
 	SrcPort uint16
 	TOS     uint8
 	TTL     uint8
+
+	// Prio is the priority of the packets (802.1Q), 0–7.
+	Prio uint8
+	// QPN is the number of the queue pair that sends.
+	QPN uint32
+	// WireLen is the number of bytes that the packets have from BTH to ICRC, with
+	// phantom payload and its pad, and with the ICRC that phantom links leave
+	// out.
+	WireLen int
+
+	// The rest is for phantom links only. Their runs are one packet; Buf holds
+	// its headers, and the payload with its pad where that has bytes. There is
+	// no ICRC.
+
+	// Phantom is the number of payload bytes that follow the N bytes of Buf and
+	// do not exist.
+	Phantom int
+	Ack     bool // an ACK or NAK alone
+	CNP     bool // a congestion notification packet
 }
 
 // Reset empties the run but keeps its buffer.

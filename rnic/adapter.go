@@ -21,6 +21,10 @@ type WireCaps struct {
 	RunBytes int  // most bytes of a run; 0 means MTU
 	RxBytes  int  // what the receiving end holds before it drops; 0 if it never does
 	Idents   bool // segment i leaves with IPv4 Identification i
+	// Phantom links carry the headers of a packet, and the length of a payload
+	// that is in phantom memory: see [frame.Run]. They have no ICRC, and runs are
+	// one packet.
+	Phantom bool
 }
 
 // GIDEntry is a row of the GID table.
@@ -56,6 +60,12 @@ type Config struct {
 	MixQPNs bool
 	// NoLossWindow leaves out the loss-driven limit of what is in flight.
 	NoLossWindow bool
+	// Payload is how many payload bytes a full packet of a connected queue pair
+	// has, up to the path MTU; 0 for the path MTU. Both ends must agree.
+	Payload int
+	// AckEvery is how many packets of a reliable connection go at most without
+	// asking for an acknowledgement; 0 for the engine's choice, 1 for each.
+	AckEvery int
 }
 
 // Adapter is one software RNIC with one port. See the package documentation
@@ -112,6 +122,17 @@ func New(cfg Config) (*Adapter, error) {
 	if mtu == 0 {
 		return nil, fmt.Errorf("adapter %q: the link carries frames of %d bytes, the smallest path MTU needs %d: %w",
 			cfg.Name, cfg.Wire.MTU, ib.MTU256.Bytes()+maxOverhead, ErrInvalid)
+	}
+	if n := mtu.Bytes(); cfg.Payload < 0 || cfg.Payload > n {
+		return nil, fmt.Errorf("adapter %q: payload of a packet is %d bytes, can be 1 to %d, the port's MTU, or 0 for the path MTU: %w",
+			cfg.Name, cfg.Payload, n, ErrInvalid)
+	}
+	if cfg.AckEvery < 0 {
+		return nil, fmt.Errorf("adapter %q: packets between requests for an ACK are %d, can be 1 or more, or 0 for the engine's choice: %w",
+			cfg.Name, cfg.AckEvery, ErrInvalid)
+	}
+	if cfg.Wire.Phantom {
+		cfg.Wire.Segments = 1
 	}
 	cfg.GIDs = slices.Clone(cfg.GIDs)
 	cfg.Limits = limits

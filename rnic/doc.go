@@ -54,6 +54,9 @@
 //
 // The payload of phantom regions is sent as zeros, and what is received into
 // one is verified and lost: headers, timers and completions are as with bytes.
+// A phantom link (WireCaps.Phantom, phantom.go), that of a simulator, carries
+// the length of such a payload instead, and no ICRC. What arrives so for memory
+// with bytes leaves it as it is.
 //
 // Read adapter.go, qp.go, post.go, sched.go, egress.go, ingress.go, source.go,
 // then as needed cq.go, ringcq.go, doorbell.go, qpstate.go, av.go, timer.go,

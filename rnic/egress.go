@@ -24,7 +24,12 @@ func (a *Adapter) Egress(now clock.Time, r *frame.Run) bool {
 			return false
 		}
 		prio, flight := q.sched.prio, q.inFlight()
-		sent := a.build(now, q, r)
+		sent := false
+		if a.cfg.Wire.Phantom {
+			sent = a.buildPhantom(now, q, r)
+		} else {
+			sent = a.build(now, q, r)
+		}
 		a.place(now, q)
 		if !sent && q.sched.list != nil && q.sched.prio == prio {
 			a.stall(q)
@@ -111,6 +116,7 @@ func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 	if r.Segs == 0 {
 		return false
 	}
+	r.Prio, r.QPN, r.WireLen = q.sched.prio, uint32(q.qpn), r.N
 	a.count.sentPkts += uint64(r.Segs)
 	a.count.sentBytes += uint64(r.N)
 	q.pacer.sent(now, r.N)

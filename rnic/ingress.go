@@ -16,12 +16,18 @@ type rxScratch struct {
 	pkt wire.Packet
 	in  transport.In
 	grh [40]byte
+	// head holds the headers of a phantom packet with pad; none are longer.
+	head [64]byte
 }
 
 // Ingress takes what a link received, which is lent for the call: it cuts
 // merged buffers into packets and hands each to its queue pair, or counts why
 // not. Any bytes are harmless. Owner.
 func (a *Adapter) Ingress(now clock.Time, f *frame.Rx) {
+	if a.cfg.Wire.Phantom {
+		a.ingressPhantom(now, f)
+		return
+	}
 	seg := f.Seg
 	if seg <= 0 || seg > len(f.Data) {
 		seg = len(f.Data)
@@ -76,6 +82,35 @@ func (a *Adapter) packet(now clock.Time, from *arrival, b []byte) *QP {
 		a.count.drop(dropOf(r))
 		return nil
 	}
+	q := a.find(p, from.f.Src)
+	if q == nil {
+		return nil
+	}
+	if from.src == nil && !a.findSource(from, q) {
+		a.count.drop(dropAddress)
+		return nil
+	}
+	ident, df, ok := from.src.verify(b, from.index, from.ident+uint16(from.index), &a.count)
+	if !ok {
+		a.count.drop(dropICRC)
+		return nil
+	}
+	from.ident = ident - uint16(from.index)
+
+	in := &a.rx.in
+	*in = transport.In{SGIDIndex: from.gid, CE: from.f.TOS&3 == 3}
+	if q.typ == ib.UD {
+		a.writeGRH(from.f, from.src.src, from.src.dst, len(b), ident, df)
+		in.GRH = &a.rx.grh
+	}
+	a.count.rxCopied += uint64(len(p.Payload))
+	a.give(now, q, p, in, len(b))
+	return q
+}
+
+// find returns the queue pair that a packet is for, or counts why there is
+// none: a connected one listens to its peer's address alone.
+func (a *Adapter) find(p *wire.Packet, src netip.Addr) *QP {
 	switch p.DestQPN {
 	case ib.QPSMI, ib.QPGSI:
 		a.count.drop(dropManagement)
@@ -94,7 +129,7 @@ func (a *Adapter) packet(now clock.Time, from *arrival, b []byte) *QP {
 			a.tcount.Drops[transport.DropState]++
 			return nil
 		}
-		if from.f.Src != q.path.peer && from.f.Src.WithZone("") != q.path.peer {
+		if src != q.path.peer && src.WithZone("") != q.path.peer {
 			a.tcount.Drops[transport.DropSource]++
 			return nil
 		}
@@ -103,21 +138,13 @@ func (a *Adapter) packet(now clock.Time, from *arrival, b []byte) *QP {
 		a.tcount.Drops[transport.DropPKey]++
 		return nil
 	}
-	if from.src == nil && !a.findSource(from, q) {
-		a.count.drop(dropAddress)
-		return nil
-	}
-	ident, df, ok := from.src.verify(b, from.index, from.ident+uint16(from.index), &a.count)
-	if !ok {
-		a.count.drop(dropICRC)
-		return nil
-	}
-	from.ident = ident - uint16(from.index)
+	return q
+}
 
+// give hands a good packet of n bytes, BTH to ICRC, to its queue pair.
+func (a *Adapter) give(now clock.Time, q *QP, p *wire.Packet, in *transport.In, n int) {
 	a.count.rcvdPkts++
-	a.count.rcvdBytes += uint64(len(b))
-	in := &a.rx.in
-	*in = transport.In{SGIDIndex: from.gid, CE: from.f.TOS&3 == 3}
+	a.count.rcvdBytes += uint64(n)
 	if in.CE {
 		a.count.ecnMarked++
 	}
@@ -129,15 +156,9 @@ func (a *Adapter) packet(now clock.Time, from *arrival, b []byte) *QP {
 	}
 	if p.Op == wire.CNP {
 		a.count.cnp++
-		return q
+		return
 	}
-	if q.typ == ib.UD {
-		a.writeGRH(from, len(b), ident, df)
-		in.GRH = &a.rx.grh
-	}
-	a.count.rxCopied += uint64(len(p.Payload))
 	q.eng.Receive(now, p, in)
-	return q
 }
 
 // findSource looks up what is known of the buffer's sender. A link that cannot
@@ -183,29 +204,28 @@ func (a *Adapter) gidRow(dst netip.Addr, is4 bool) int {
 // header, or behind 20 zero bytes the IPv4 header (IBA vol.1 annex A17.4.5.1).
 // What a socket hides is written as 0: the flow label, and TTL where the link
 // cannot tell.
-func (a *Adapter) writeGRH(from *arrival, n int, ident uint16, df bool) {
+func (a *Adapter) writeGRH(f *frame.Rx, from, to netip.Addr, n int, ident uint16, df bool) {
 	h := a.rx.grh[:]
 	clear(h)
-	s := from.src
 	const nextUDP = 17
-	if s.dst.Is6() {
-		binary.BigEndian.PutUint32(h, 6<<28|uint32(from.f.TOS)<<20)
+	if to.Is6() {
+		binary.BigEndian.PutUint32(h, 6<<28|uint32(f.TOS)<<20)
 		binary.BigEndian.PutUint16(h[4:], uint16(udpLen+n))
-		h[6], h[7] = nextUDP, from.f.TTL
-		src, dst := s.src.As16(), s.dst.As16()
+		h[6], h[7] = nextUDP, f.TTL
+		src, dst := from.As16(), to.As16()
 		copy(h[8:], src[:])
 		copy(h[24:], dst[:])
 		return
 	}
 	ip := h[20:]
-	ip[0], ip[1] = 0x45, from.f.TOS
+	ip[0], ip[1] = 0x45, f.TOS
 	binary.BigEndian.PutUint16(ip[2:], uint16(20+udpLen+n))
 	binary.BigEndian.PutUint16(ip[4:], ident)
 	if df {
 		ip[6] = 0x40
 	}
-	ip[8], ip[9] = from.f.TTL, nextUDP
-	src, dst := s.src.As4(), s.dst.As4()
+	ip[8], ip[9] = f.TTL, nextUDP
+	src, dst := from.As4(), to.As4()
 	copy(ip[12:], src[:])
 	copy(ip[16:], dst[:])
 	var sum uint32

@@ -162,10 +162,19 @@ func opsOf(t ib.QPType) string {
 	return "SEND"
 }
 
+// maxPackets is how many packets a message has at most: that of 2^31 bytes at
+// the least path MTU.
+const maxPackets = ib.MaxMessage / 256
+
 // maxMessage returns the most bytes of one message.
 func (q *QP) maxMessage() uint64 {
 	if q.typ == ib.UD {
 		return uint64(q.a.mtu.Bytes())
+	}
+	// With less payload in a packet than any path MTU has, the PSNs of a message
+	// are the limit.
+	if n := uint64(q.a.cfg.Payload); n > 0 {
+		return min(ib.MaxMessage, n*maxPackets)
 	}
 	return ib.MaxMessage
 }

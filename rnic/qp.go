@@ -120,7 +120,7 @@ func (a *Adapter) CreateQP(now clock.Time, cfg QPConfig) (*QP, error) {
 	q.timer.index = -1
 	q.eng = a.newEngine(cfg.Type, transport.Config{
 		QPN: q.qpn, PD: cfg.PD, Mem: a.mem, Send: q.send, Recv: q.recv, Sink: (*sink)(q),
-		SigAll: cfg.SigAll, Counters: &a.tcount,
+		SigAll: cfg.SigAll, Payload: a.cfg.Payload, AckEvery: a.cfg.AckEvery, Counters: &a.tcount,
 	})
 	if q.eng == nil {
 		return fail("type", cfg.Type, "", ErrUnsupported)

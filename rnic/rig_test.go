@@ -236,7 +236,7 @@ func (c *cable) deliver(from int, r *frame.Run) {
 	if slices.ContainsFunc(c.ends[from].cfg.GIDs, func(g GIDEntry) bool { return g.GID.Addr() == r.Dst.WithZone("") }) {
 		to = c.ends[from] // to itself
 	}
-	rx := frame.Rx{Src: r.Src, Dst: r.Dst.WithZone(""), SrcPort: r.SrcPort, TOS: r.TOS, TTL: r.TTL}
+	rx := frame.Rx{Src: r.Src, Dst: r.Dst.WithZone(""), SrcPort: r.SrcPort, TOS: r.TOS, TTL: r.TTL, Phantom: r.Phantom}
 	if c.tap == nil && c.mode != asPackets {
 		rx.Data, rx.Seg = r.Buf[:r.N], r.Seg
 		if c.mode == copied {
@@ -364,5 +364,5 @@ func newRun() *frame.Run { return &frame.Run{Buf: make([]byte, 1<<16)} }
 
 // rxOf returns a run as a link would receive it.
 func rxOf(r *frame.Run) *frame.Rx {
-	return &frame.Rx{Data: slices.Clone(r.Buf[:r.N]), Seg: r.Seg, Src: r.Src, Dst: r.Dst.WithZone(""), SrcPort: r.SrcPort, TOS: r.TOS, TTL: r.TTL}
+	return &frame.Rx{Data: slices.Clone(r.Buf[:r.N]), Seg: r.Seg, Src: r.Src, Dst: r.Dst.WithZone(""), SrcPort: r.SrcPort, TOS: r.TOS, TTL: r.TTL, Phantom: r.Phantom}
 }

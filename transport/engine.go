@@ -111,6 +111,23 @@ type Config struct {
 	NoCredits bool
 	// MigReq is the value of the BTH's MigReq bit.
 	MigReq bool
+	// Payload is how many payload bytes a full packet of a connected queue pair
+	// has, where that is less than the path MTU; 0 for the path MTU. Both ends
+	// must agree. Simulators use it, to compare with others that count so.
+	Payload int
+	// AckEvery is how many packets go at most without asking for an
+	// acknowledgement; 0 for the engine's own choice, 1 for each. RC only.
+	AckEvery int
 	// Counters are the adapter's, shared by its engines.
 	Counters *Counters
+}
+
+// PacketBytes returns the payload bytes of a full packet on a path of the given
+// MTU.
+func (c *Config) PacketBytes(mtu ib.MTU) int {
+	n := mtu.Bytes()
+	if c.Payload > 0 && c.Payload < n {
+		return c.Payload
+	}
+	return n
 }

@@ -201,7 +201,7 @@ func (e *Engine) receiveReadResponse(now clock.Time, p *wire.Packet, info *wire.
 		e.fail(ib.BadRespErr, uint32(transport.DropOpcode))
 		return
 	}
-	off := uint64(p.PSN.Sub(w.FirstPSN)) << e.shift
+	off := uint64(p.PSN.Sub(w.FirstPSN)) * uint64(e.mtu)
 	want := int(min(uint64(e.mtu), uint64(w.Len)-off))
 	if n != want {
 		e.fail(ib.BadRespErr, uint32(transport.DropLength))

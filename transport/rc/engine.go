@@ -18,8 +18,8 @@ type Engine struct {
 	// attr holds the attributes as they were last modified; PSNs as they are
 	// now are in req and rsp.
 	attr    ib.QPAttr
-	mtu     int  // payload bytes of a full packet
-	shift   uint // mtu = 1 << shift
+	mtu     int // payload bytes of a full packet
+	quiet   int // packets that go without asking for an acknowledgement
 	timeout time.Duration
 
 	req  requester
@@ -75,7 +75,7 @@ func New(cfg transport.Config) *Engine {
 		cfg.Counters = new(transport.Counters)
 	}
 	e := &Engine{cfg: cfg}
-	e.req.timer = clock.Never
+	e.clear()
 	return e
 }
 
@@ -138,7 +138,7 @@ func (e *Engine) apply(a *ib.QPAttr) {
 	}
 	if m&ib.AttrPathMTU != 0 {
 		t.PathMTU = a.PathMTU
-		e.mtu, e.shift = a.PathMTU.Bytes(), 7+uint(a.PathMTU)
+		e.mtu = e.cfg.PacketBytes(a.PathMTU)
 	}
 	if m&ib.AttrTimeout != 0 {
 		t.TimeoutExp = a.TimeoutExp

@@ -86,7 +86,15 @@ func (e *Engine) reset() {
 		e.cfg.Recv.Pop()
 	}
 	*e = Engine{cfg: e.cfg, frags: e.frags[:0]}
+	e.clear()
+}
+
+// clear sets what is not zero in Reset.
+func (e *Engine) clear() {
 	e.req.timer = clock.Never
+	if e.quiet = e.cfg.AckEvery; e.quiet <= 0 {
+		e.quiet = maxQuiet
+	}
 }
 
 // checkDrained raises SQ_DRAINED once when nothing is under way in SQD.

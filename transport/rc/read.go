@@ -26,12 +26,12 @@ func (e *Engine) startRead(a *arrival) {
 // again or a part of it (IBA vol.1 9.7.5.1.4), and returns its last PSN.
 func (e *Engine) rereadable(s *saved, p *wire.Packet) (stop ib.PSN, ok bool) {
 	h := &p.RETH
-	skip := uint64(p.PSN.Sub(s.first)) << e.shift
+	skip := uint64(p.PSN.Sub(s.first)) * uint64(e.mtu)
 	if skip > uint64(s.len) || h.RKey != s.rkey || h.VA != s.va+skip {
 		return 0, false
 	}
 	rest := s.len - uint32(skip)
-	if h.Len > rest || h.Len < rest && h.Len&uint32(e.mtu-1) != 0 || h.Len == 0 && rest != 0 {
+	if h.Len > rest || h.Len < rest && h.Len%uint32(e.mtu) != 0 || h.Len == 0 && rest != 0 {
 		return 0, false
 	}
 	return p.PSN.Add(e.packets(h.Len) - 1), true
@@ -49,7 +49,7 @@ func (e *Engine) nextResponse() (transport.Head, bool) {
 		e.pick = pick{kind: pickResponse}
 		return transport.Head{WireLen: wireLen(wire.RCAtomicAck, 0)}, true
 	}
-	off := uint64(s.cur.Sub(s.first)) << e.shift
+	off := uint64(s.cur.Sub(s.first)) * uint64(e.mtu)
 	n := int(min(uint64(e.mtu), uint64(s.len)-off))
 	reg, f := e.cfg.Mem.Remote(e.cfg.PD, s.rkey, s.va+off, uint64(n), ib.RemoteRead)
 	if f != mem.FaultNone && !s.fresh {

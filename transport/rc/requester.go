@@ -45,7 +45,8 @@ const (
 	// maxUnacked keeps PSNs comparable: with one READ chunk on top it stays
 	// below 2^23.
 	maxUnacked = 1 << 22
-	// maxQuiet is how many packets go without asking for an acknowledgement.
+	// maxQuiet is how many packets go without asking for an acknowledgement,
+	// unless the configuration says.
 	maxQuiet = 32
 	// readBytes is what one READ request asks for at most under a window.
 	readBytes = 256 << 10
@@ -282,7 +283,7 @@ func (e *Engine) wantsAck(now clock.Time, s *segment) bool {
 	q.quietPackets++
 	q.quietBytes += s.cost
 	win := e.cfg.Window
-	if !s.ends() && !q.probe && q.quietPackets < maxQuiet &&
+	if !s.ends() && !q.probe && q.quietPackets < e.quiet &&
 		q.quietBytes < win.Limit()/4 && win.Room() >= e.mtu+overhead &&
 		q.psn.Sub(q.una) < maxUnacked &&
 		(e.timeout == 0 || now.Sub(q.askedAt) < e.timeout/4) {

@@ -36,10 +36,10 @@ func consumesReceive(o ib.WROp) bool { return o.IsSend() || o == ib.WriteImm }
 
 // packets returns how many packets carry n bytes: at least one.
 func (e *Engine) packets(n uint32) int {
-	if n == 0 {
+	if uint64(n) <= uint64(e.mtu) {
 		return 1
 	}
-	return int((uint64(n) + uint64(e.mtu) - 1) >> e.shift)
+	return int((uint64(n) + uint64(e.mtu) - 1) / uint64(e.mtu))
 }
 
 // psns returns how many PSNs the message of w takes (IBA vol.1 9.7.3.1: a READ
@@ -55,6 +55,7 @@ func (e *Engine) psns(w *transport.SendWQE) int {
 // been started; psn is then its first.
 func (e *Engine) segment(w *transport.SendWQE, psn ib.PSN) segment {
 	s := segment{w: w, psns: 1, pos: wire.PosOnly}
+	mtu := uint32(e.mtu)
 	idx, total := 0, 0
 	if w.Started {
 		idx = psn.Sub(w.FirstPSN)
@@ -65,7 +66,7 @@ func (e *Engine) segment(w *transport.SendWQE, psn ib.PSN) segment {
 		return s
 	case w.Op == ib.Read:
 		total = e.packets(w.Len)
-		s.off = uint32(idx) << e.shift
+		s.off = uint32(idx) * mtu
 		chunk := int(w.Done)
 		if !w.Started {
 			chunk = e.readChunk()
@@ -73,10 +74,10 @@ func (e *Engine) segment(w *transport.SendWQE, psn ib.PSN) segment {
 		s.chunk = uint32(chunk)
 		end := min(total, (idx/chunk+1)*chunk)
 		s.psns = end - idx
-		s.len = uint32(min(uint64(s.psns)<<e.shift, uint64(w.Len-s.off)))
+		s.len = uint32(min(uint64(s.psns)*uint64(mtu), uint64(w.Len-s.off)))
 	default:
-		s.off = uint32(idx) << e.shift
-		s.len = min(uint32(e.mtu), w.Len-s.off)
+		s.off = uint32(idx) * mtu
+		s.len = min(mtu, w.Len-s.off)
 		switch first, last := idx == 0, s.ends(); {
 		case first && last:
 		case first:
@@ -98,7 +99,8 @@ func (e *Engine) cost(w *transport.SendWQE, from, to ib.PSN) int {
 		return 2 * overhead
 	}
 	a, b := uint64(from.Sub(w.FirstPSN)), uint64(to.Sub(w.FirstPSN)&int(ib.PSNMask))
-	bytes := min(b<<e.shift, uint64(w.Len)) - min(a<<e.shift, uint64(w.Len))
+	mtu := uint64(e.mtu)
+	bytes := min(b*mtu, uint64(w.Len)) - min(a*mtu, uint64(w.Len))
 	return int(bytes) + int(b-a)*overhead
 }
 

@@ -70,7 +70,7 @@ func (e *Engine) apply(a *ib.QPAttr) {
 	}
 	if m&ib.AttrPathMTU != 0 {
 		t.PathMTU = a.PathMTU
-		e.mtu = a.PathMTU.Bytes()
+		e.mtu = e.q.Cfg.PacketBytes(a.PathMTU)
 	}
 	if m&ib.AttrRQPSN != 0 {
 		t.RQPSN = a.RQPSN & ib.PSNMask
