@@ -159,9 +159,17 @@ func (p *Params) Scaled(line uint64) Params {
 func (p *Params) ai(line uint64) uint64  { return share(p.RPGAIRate, p.AIRateDiv, line) }
 func (p *Params) hai(line uint64) uint64 { return share(p.RPGHAIRate, p.HAIRateDiv, line) }
 
-// floor is the least R_C on a line: never more than the line itself.
+// floor is the least R_C on a line, from 1 to the line itself.
 func (p *Params) floor(line uint64) uint64 {
-	return min(share(p.RPGMinRate, p.MinRateDiv, line), line)
+	return min(max(share(p.RPGMinRate, p.MinRateDiv, line), 1), line)
+}
+
+// release is the R_C at which the limiter lets go.
+func (p *Params) release(line uint64) uint64 {
+	if p.RPGMaxRate == 0 {
+		return line
+	}
+	return min(p.RPGMaxRate, line)
 }
 
 func share(rate uint64, div uint32, line uint64) uint64 {
