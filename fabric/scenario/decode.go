@@ -1,0 +1,418 @@
+package scenario
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/verbena-rdma/verbena/fabric/sim"
+)
+
+var (
+	typeTime     = reflect.TypeFor[sim.Time]()
+	typeRate     = reflect.TypeFor[sim.Rate]()
+	typeBytes    = reflect.TypeFor[Bytes]()
+	typeLength   = reflect.TypeFor[Length]()
+	typeRatio    = reflect.TypeFor[Ratio]()
+	typePrios    = reflect.TypeFor[Prios]()
+	typeSelect   = reflect.TypeFor[Select]()
+	typeQuantity = reflect.TypeFor[Quantity]()
+	typeHeadroom = reflect.TypeFor[Headroom]()
+	typeSeed     = reflect.TypeFor[ECMPSeed]()
+	typeIgnored  = reflect.TypeFor[Ignored]()
+	typeOverlay  = reflect.TypeFor[Overlay]()
+)
+
+// decoder fills the model from a tree. The walk is bounded although aliases
+// share parts of the tree.
+type decoder struct {
+	pos   map[string]position
+	steps int
+}
+
+// field is a key of a struct: its value and its tags.
+type field struct {
+	key string
+	val reflect.Value
+	tag reflect.StructTag
+}
+
+// fields lists the keys of a struct in the order of the model.
+func fields(v reflect.Value) []field {
+	var out []field
+	t := v.Type()
+	for i := range t.NumField() {
+		f := t.Field(i)
+		key := f.Tag.Get("yaml")
+		if key == "" || !f.IsExported() {
+			continue
+		}
+		out = append(out, field{key, v.Field(i), f.Tag})
+	}
+	return out
+}
+
+func (d *decoder) structure(n *node, v reflect.Value, path string) error {
+	if n.kind == nullKind {
+		return nil
+	}
+	if n.kind != mapKind {
+		return errorAt(n.pos, path, "%s where a map is wanted", describe(n))
+	}
+	fs := fields(v)
+	for i := range n.entries {
+		e := &n.entries[i]
+		p := join(path, e.key)
+		f := lookup(fs, e.key)
+		if f == nil {
+			if any := lookup(fs, "*"); any != nil {
+				if err := d.knob(e, any.val, p); err != nil {
+					return err
+				}
+				continue
+			}
+			return unknownKey(e, path, fs)
+		}
+		d.pos[p] = e.val.pos
+		if err := d.value(e.val, f.val, f.tag, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func lookup(fs []field, key string) *field {
+	for i := range fs {
+		if fs[i].key == key {
+			return &fs[i]
+		}
+	}
+	return nil
+}
+
+func unknownKey(e *entry, path string, fs []field) error {
+	names := make([]string, len(fs))
+	for i := range fs {
+		names[i] = fs[i].key
+	}
+	if near := nearest(e.key, names); near != "" {
+		return errorAt(e.pos, join(path, clip(e.key)), "unknown key; did you mean %s?", near)
+	}
+	return errorAt(e.pos, join(path, clip(e.key)), "unknown key; keys here: %s", strings.Join(names, ", "))
+}
+
+// knob keeps a key of a struct that takes any.
+func (d *decoder) knob(e *entry, v reflect.Value, path string) error {
+	if e.val.kind != scalarKind {
+		return errorAt(e.val.pos, path, "%s where a value is wanted", describe(e.val))
+	}
+	d.pos[path] = e.val.pos
+	list := v.Interface().([]Knob)
+	out := make([]Knob, 0, len(list)+1)
+	for _, k := range list {
+		if k.Name != e.key {
+			out = append(out, k)
+		}
+	}
+	v.Set(reflect.ValueOf(append(out, Knob{e.key, e.val.text})))
+	return nil
+}
+
+// describe names what stands where something else is wanted.
+func describe(n *node) string {
+	if n.kind == scalarKind {
+		return strconv.Quote(clip(n.text))
+	}
+	return n.kind.String()
+}
+
+func (d *decoder) value(n *node, v reflect.Value, tag reflect.StructTag, path string) error {
+	if d.steps++; d.steps > maxNodes {
+		return errorAt(n.pos, path, "more than %d values", maxNodes)
+	}
+	switch v.Type() {
+	case typePrios:
+		return d.prios(n, v, path)
+	case typeSelect:
+		return d.names(n, v, path)
+	case typeIgnored:
+		return nil
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		switch v.Type() {
+		case typeQuantity, typeHeadroom, typeSeed:
+		default:
+			return d.structure(n, v, path)
+		}
+	case reflect.Array:
+		return d.array(n, v, tag, path)
+	case reflect.Slice:
+		return d.list(n, v, tag, path)
+	}
+	if n.kind != scalarKind {
+		return errorAt(n.pos, path, "%s where a value is wanted", describe(n))
+	}
+	if err := scalar(n.text, v, tag); err != nil {
+		return errorAt(n.pos, path, "%s", err)
+	}
+	return nil
+}
+
+// list replaces what the default has.
+func (d *decoder) list(n *node, v reflect.Value, tag reflect.StructTag, path string) error {
+	if n.kind == nullKind {
+		v.SetZero()
+		return nil
+	}
+	if n.kind != listKind {
+		return errorAt(n.pos, path, "%s where a list is wanted", describe(n))
+	}
+	out := reflect.MakeSlice(v.Type(), len(n.items), len(n.items))
+	for i, item := range n.items {
+		p, e := index(path, i), out.Index(i)
+		d.pos[p] = item.pos
+		if v.Type().Elem() == typeOverlay {
+			if err := overlay(item, e.Addr().Interface().(*Overlay), p); err != nil {
+				return err
+			}
+			continue
+		}
+		if item.kind == nullKind {
+			return errorAt(item.pos, p, "an empty entry")
+		}
+		if def, ok := e.Addr().Interface().(interface{ setDefaults() }); ok {
+			def.setDefaults()
+		}
+		if err := d.value(item, e, tag, p); err != nil {
+			return err
+		}
+	}
+	v.Set(out)
+	return nil
+}
+
+// array changes those elements whose numbers the map names.
+func (d *decoder) array(n *node, v reflect.Value, tag reflect.StructTag, path string) error {
+	if n.kind == nullKind {
+		return nil
+	}
+	if n.kind != mapKind {
+		return errorAt(n.pos, path, "%s where a map is wanted, as in {3: 1}", describe(n))
+	}
+	for i := range n.entries {
+		e := &n.entries[i]
+		p := join(path, e.key)
+		k, err := strconv.ParseUint(e.key, 10, 16)
+		if err != nil || int(k) >= v.Len() {
+			return errorAt(e.pos, path, "key %q is not a number from 0 to %d", clip(e.key), v.Len()-1)
+		}
+		if e.val.kind != scalarKind {
+			return errorAt(e.val.pos, p, "%s where a value is wanted", describe(e.val))
+		}
+		d.pos[p] = e.val.pos
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			tag = `min:"0" max:"7"`
+		}
+		if err := scalar(e.val.text, v.Index(int(k)), tag); err != nil {
+			return errorAt(e.val.pos, p, "%s", err)
+		}
+	}
+	return nil
+}
+
+func (d *decoder) prios(n *node, v reflect.Value, path string) error {
+	var set Prios
+	items := n.items
+	switch n.kind {
+	case nullKind:
+	case listKind:
+	case scalarKind:
+		switch n.text {
+		case "all":
+			set = 0xff
+		case "none":
+		default:
+			items = []*node{n}
+		}
+	default:
+		return errorAt(n.pos, path, "%s where priorities are wanted, as in [3, 4], all or none", describe(n))
+	}
+	for _, item := range items {
+		p, err := strconv.ParseUint(item.text, 10, 8)
+		if item.kind != scalarKind || err != nil || p > 7 {
+			return errorAt(item.pos, path, "%s is not a priority from 0 to 7", describe(item))
+		}
+		set |= 1 << p
+	}
+	v.Set(reflect.ValueOf(set))
+	return nil
+}
+
+func (d *decoder) names(n *node, v reflect.Value, path string) error {
+	var out Select
+	switch n.kind {
+	case nullKind:
+	case scalarKind:
+		out = Select{n.text}
+	case listKind:
+		for i, item := range n.items {
+			if d.steps++; d.steps > maxNodes {
+				return errorAt(n.pos, path, "more than %d values", maxNodes)
+			}
+			if item.kind != scalarKind {
+				return errorAt(item.pos, index(path, i), "%s where a name is wanted", describe(item))
+			}
+			out = append(out, item.text)
+		}
+	default:
+		return errorAt(n.pos, path, "%s where names are wanted, as in host0 or [host0, host8..host23]", describe(n))
+	}
+	v.Set(reflect.ValueOf(out))
+	return nil
+}
+
+// scalar reads one text into a value and checks its tags.
+func scalar(s string, v reflect.Value, tag reflect.StructTag) error {
+	switch v.Type() {
+	case typeTime:
+		return quantity(timeKind, s, v, tag)
+	case typeRate:
+		return quantity(rateKind, s, v, tag)
+	case typeBytes:
+		return quantity(byteKind, s, v, tag)
+	case typeLength:
+		return quantity(lengthKind, s, v, tag)
+	case typeRatio:
+		return ratio(s, v, tag)
+	case typeQuantity:
+		return set(v, s, parseQuantity)
+	case typeHeadroom:
+		return set(v, s, parseHeadroom)
+	case typeSeed:
+		return set(v, s, parseSeed)
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return text(s, v, tag)
+	case reflect.Bool:
+		switch s {
+		case "true", "yes", "on":
+			v.SetBool(true)
+		case "false", "no", "off":
+			v.SetBool(false)
+		default:
+			return fmt.Errorf("%q is not true or false", clip(s))
+		}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		n, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 64)
+		if err != nil {
+			return fmt.Errorf("%q is not a whole number", clip(s))
+		}
+		if err := within(n, s, tag, parseInt, formatInt); err != nil {
+			return err
+		}
+		if v.OverflowInt(n) {
+			return fmt.Errorf("%s is too large", clip(s))
+		}
+		v.SetInt(n)
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		n, err := strconv.ParseUint(strings.ReplaceAll(s, "_", ""), 0, 64)
+		if err != nil || len(s) > 1 && s[0] == '0' && s[1] != 'x' {
+			return fmt.Errorf("%q is not a whole number from 0", clip(s))
+		}
+		if v.Kind() != reflect.Uint64 {
+			if err := within(int64(min(n, 1<<62)), s, tag, parseInt, formatInt); err != nil {
+				return err
+			}
+		}
+		if v.OverflowUint(n) {
+			return fmt.Errorf("%s is too large", clip(s))
+		}
+		v.SetUint(n)
+	default:
+		return fmt.Errorf("%s cannot be set", v.Type())
+	}
+	return nil
+}
+
+func set[T any](v reflect.Value, s string, parse func(string) (T, error)) error {
+	x, err := parse(s)
+	if err != nil {
+		return err
+	}
+	v.Set(reflect.ValueOf(x))
+	return nil
+}
+
+func parseInt(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) }
+func formatInt(n int64) string         { return strconv.FormatInt(n, 10) }
+
+func quantity(k *quantityKind, s string, v reflect.Value, tag reflect.StructTag) error {
+	n, err := k.parse(s)
+	if err != nil {
+		return err
+	}
+	if err := within(n, s, tag, k.parse, k.format); err != nil {
+		return err
+	}
+	v.SetInt(n)
+	return nil
+}
+
+func ratio(s string, v reflect.Value, tag reflect.StructTag) error {
+	r, err := parseRatio(s)
+	if err != nil {
+		return err
+	}
+	parse := func(s string) (int64, error) { r, err := parseRatio(s); return int64(r), err }
+	format := func(n int64) string { return Ratio(n).String() }
+	if err := within(int64(r), s, tag, parse, format); err != nil {
+		return err
+	}
+	v.SetUint(uint64(r))
+	return nil
+}
+
+// within checks the limits in the tags min and max.
+func within(n int64, s string, tag reflect.StructTag, parse func(string) (int64, error), format func(int64) string) error {
+	if lo := tag.Get("min"); lo != "" {
+		if m, err := parse(lo); err == nil && n < m {
+			return fmt.Errorf("%s is below the least value, %s", clip(s), format(m))
+		}
+	}
+	if hi := tag.Get("max"); hi != "" {
+		if m, err := parse(hi); err == nil && n > m {
+			return fmt.Errorf("%s is above the greatest value, %s", clip(s), format(m))
+		}
+	}
+	return nil
+}
+
+// maxText is the longest text of one value.
+const maxText = 1 << 16
+
+func text(s string, v reflect.Value, tag reflect.StructTag) error {
+	if len(s) > maxText {
+		return fmt.Errorf("a text of %d bytes; the limit is %d", len(s), maxText)
+	}
+	if enum := tag.Get("enum"); enum != "" {
+		choices := strings.Split(enum, "|")
+		for _, c := range choices {
+			if c == s {
+				v.SetString(s)
+				return nil
+			}
+		}
+		if choices[0] == "" {
+			choices = choices[1:]
+		}
+		if near := nearest(s, choices); near != "" {
+			return fmt.Errorf("unknown %q; did you mean %s?", clip(s), near)
+		}
+		return fmt.Errorf("unknown %q; give %s", clip(s), strings.Join(choices, ", "))
+	}
+	v.SetString(s)
+	return nil
+}

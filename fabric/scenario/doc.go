@@ -1,0 +1,2 @@
+// Package scenario owns the scenario file.
+package scenario
