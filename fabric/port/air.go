@@ -70,6 +70,10 @@ func (p *Port) arrive(now sim.Time) {
 
 // take is the receiving side of a link.
 func (p *Port) take(now sim.Time, k *sim.Packet) {
+	if p.Lose != nil && p.Lose(k) {
+		p.node.Lost(now, p.index, k, result.DropFault)
+		return
+	}
 	if p.cfg.ErrorRate != 0 && p.cfg.Rand.Below(p.cfg.ErrorRate) {
 		k.Bad = true
 	}

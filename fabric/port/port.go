@@ -72,6 +72,9 @@ type Port struct {
 	stop  stopper
 	pause pauseClock
 	Stats Stats
+	// Lose takes packets that arrive here out of the way when it says true: faults
+	// on demand; nil for none. It borrows the packet.
+	Lose func(p *sim.Packet) bool
 	// Tap sees every frame that begins to leave (out) or arrives; nil for none.
 	// It borrows the packet.
 	Tap func(now sim.Time, p *sim.Packet, out bool)
@@ -122,6 +125,10 @@ func (p *Port) Classes() uint8 { return p.classes }
 
 // Busy returns the instant at which the present frame has left.
 func (p *Port) Busy() sim.Time { return p.busy }
+
+// SetErrorRate changes how many of 2^32 packets arrive here corrupted. The port
+// must have been given a Rand.
+func (p *Port) SetErrorRate(rate uint64) { p.cfg.ErrorRate = rate }
 
 // Down reports whether the link is down.
 func (p *Port) Down() bool { return p.down }

@@ -246,13 +246,14 @@ const (
 	DropError // FCS
 	DropDown  // link down
 	DropHostBuffer
-	DropV1 // RoCEv1 at a router
+	DropV1    // RoCEv1 at a router
+	DropFault // a fault that was asked for
 	NumDropReasons
 )
 
 var dropNames = [NumDropReasons]string{
 	"no buffer", "headroom exceeded", "WRED", "PFC watchdog", "no route", "TTL", "MTU",
-	"FCS error", "link down", "NIC buffer", "RoCEv1 is not routed",
+	"FCS error", "link down", "NIC buffer", "RoCEv1 is not routed", "fault",
 }
 
 func (r DropReason) String() string {

@@ -69,6 +69,9 @@ func (s *Sim) Stopped() bool { return s.stopped }
 // Next returns the instant of the earliest event, or Never.
 func (s *Sim) Next() Time { return s.queue.earliest() }
 
+// Pending returns how many events are scheduled.
+func (s *Sim) Pending() int { return s.queue.n }
+
 // Events returns how many events have been handled.
 func (s *Sim) Events() uint64 { return s.handled }
 

@@ -1,0 +1,302 @@
+package host
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+
+	"github.com/verbena-rdma/verbena/fabric/sim"
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/rnic"
+)
+
+// Spec describes a connection.
+type Spec struct {
+	Service ib.QPType // RC, UC or UD
+	Prio    uint8
+	DSCP    uint8
+	SrcPort uint16   // 0: a function of the queue pair
+	Rate    sim.Rate // limit of each queue pair; 0: the NIC's alone
+	Depth   int      // messages that may be posted at a time; 0 means 1
+	Tag     uint64   // the boss' own
+}
+
+// Conn is a queue pair at either end, connected without packets: a connection
+// that was made before the run looks at it. Data moves from A to B; of READs,
+// from B to A, asked for by A.
+type Conn struct {
+	A, B *NIC
+	Spec Spec
+	a, b *rnic.QP
+	ah   ib.AH
+
+	sport  uint16 // of A's packets
+	rport  uint16 // of B's
+	hashAB uint32
+	hashBA uint32
+
+	msgs []message // posted and not ended, oldest first
+	next ib.PSN    // expected by the receiver of data
+	high ib.PSN    // after the last data packet that was sent
+	any  bool      // one was sent
+
+	Packets       uint64 // data packets that left
+	Retransmitted uint64 // of them, sent before
+	LastArrival   sim.Time
+}
+
+type message struct {
+	id    uint64
+	flow  int32
+	bytes int64
+	op    ib.WROp
+}
+
+// recvID is the ID of every posted receive.
+const recvID = ^uint64(0)
+
+// Dial connects two NICs.
+func Dial(now sim.Time, a, b *NIC, spec Spec) (*Conn, error) {
+	if a == b {
+		return nil, fmt.Errorf("connection of %s with itself", a.cfg.Name)
+	}
+	spec.Depth = max(spec.Depth, 1)
+	c := &Conn{A: a, B: b, Spec: spec}
+	var err error
+	if c.a, err = a.createQP(now, spec); err != nil {
+		return nil, err
+	}
+	if c.b, err = b.createQP(now, spec); err != nil {
+		_ = a.dev.DestroyQP(now.Clock(), c.a)
+		return nil, err
+	}
+	c.sport = sourcePort(spec.SrcPort, uint32(c.a.Number()), a.cfg.Endpoint)
+	c.rport = sourcePort(0, uint32(c.b.Number()), b.cfg.Endpoint)
+	c.hashAB = tupleHash(a, b, c.sport)
+	c.hashBA = tupleHash(b, a, c.rport)
+	psnA := ib.PSN(sim.Mix(uint64(c.a.Number())^a.s.Seed())) & ib.PSNMask
+	psnB := ib.PSN(sim.Mix(uint64(c.b.Number())^b.s.Seed())) & ib.PSNMask
+	c.next, c.high = psnA, psnA
+	if err = a.bringUp(now, c.a, b, c.b, spec, c.sport, psnA, psnB); err == nil {
+		err = b.bringUp(now, c.b, a, c.a, spec, c.rport, psnB, psnA)
+	}
+	if err == nil && spec.Service == ib.UD {
+		c.ah, err = a.dev.CreateAH(a.pd, a.vector(b, spec))
+	}
+	if err != nil {
+		_ = a.dev.DestroyQP(now.Clock(), c.a)
+		_ = b.dev.DestroyQP(now.Clock(), c.b)
+		return nil, err
+	}
+	a.conns[uint32(c.a.Number())] = c
+	b.conns[uint32(c.b.Number())] = c
+	return c, nil
+}
+
+func sourcePort(wanted uint16, qpn uint32, endpoint int32) uint16 {
+	if wanted != 0 {
+		return wanted
+	}
+	return 0xC000 | uint16(sim.Mix(uint64(qpn)<<32|uint64(uint32(endpoint)))&0x3FFF)
+}
+
+// tupleHash is the hash over addresses, ports and protocol of packets from a to
+// b, before a switch mixes in its seed.
+func tupleHash(a, b *NIC, sport uint16) uint32 {
+	s, d := a.cfg.Addr.As4(), b.cfg.Addr.As4()
+	h := sim.Mix(uint64(binary.BigEndian.Uint32(s[:]))<<32 | uint64(binary.BigEndian.Uint32(d[:])))
+	return uint32(sim.Mix(h^uint64(sport)<<16^rocePort) >> 32)
+}
+
+func (n *NIC) createQP(now sim.Time, spec Spec) (*rnic.QP, error) {
+	return n.dev.CreateQP(now.Clock(), rnic.QPConfig{
+		Type: spec.Service, PD: n.pd, SendCQ: n.cq, RecvCQ: n.cq,
+		Cap: ib.QPCap{MaxSendWR: spec.Depth, MaxRecvWR: spec.Depth, MaxSendSGE: 1, MaxRecvSGE: 1},
+	})
+}
+
+func (n *NIC) vector(peer *NIC, spec Spec) *ib.AV {
+	return &ib.AV{DGID: ib.GIDFromAddr(peer.cfg.Addr), TrafficClass: spec.DSCP << 2, SL: spec.Prio}
+}
+
+const qkey = 0x11111111
+
+// bringUp takes a queue pair to RTS.
+func (n *NIC) bringUp(now sim.Time, q *rnic.QP, peer *NIC, pq *rnic.QP, spec Spec, port uint16, psn, peerPSN ib.PSN) error {
+	n.want = port
+	t := now.Clock()
+	rate, limit := ib.AttrMask(0), n.cfg.QPRate
+	if spec.Rate != 0 && (limit == 0 || spec.Rate < limit) {
+		limit = spec.Rate
+	}
+	if limit != 0 {
+		rate = ib.AttrRateLimit
+	}
+	var steps [3]ib.QPAttr
+	switch spec.Service {
+	case ib.UD:
+		steps[0] = ib.QPAttr{Mask: ib.AttrState | ib.AttrPKeyIndex | ib.AttrPort | ib.AttrQKey, State: ib.Init, Port: 1, QKey: qkey}
+		steps[1] = ib.QPAttr{Mask: ib.AttrState, State: ib.RTR}
+		steps[2] = ib.QPAttr{Mask: ib.AttrState | ib.AttrSQPSN, State: ib.RTS, SQPSN: psn}
+	default:
+		steps[0] = ib.QPAttr{
+			Mask: ib.AttrState | ib.AttrPKeyIndex | ib.AttrPort | ib.AttrAccess, State: ib.Init, Port: 1,
+			Access: ib.RemoteWrite | ib.RemoteRead | ib.RemoteAtomic,
+		}
+		steps[1] = ib.QPAttr{
+			Mask:  ib.AttrState | ib.AttrAV | ib.AttrPathMTU | ib.AttrDestQPN | ib.AttrRQPSN,
+			State: ib.RTR, AV: *n.vector(peer, spec), PathMTU: n.cfg.MTU, DestQPN: pq.Number(), RQPSN: peerPSN,
+		}
+		steps[2] = ib.QPAttr{Mask: ib.AttrState | ib.AttrSQPSN | rate, State: ib.RTS, SQPSN: psn, RateLimitKbps: uint32(limit / sim.Kbps)}
+		if spec.Service == ib.RC {
+			steps[1].Mask |= ib.AttrMaxDestRdAtomic | ib.AttrMinRNRTimer
+			steps[1].MaxDestRdAtomic, steps[1].MinRNRTimer = 4, n.cfg.MinRNRTimer
+			steps[2].Mask |= ib.AttrTimeout | ib.AttrRetryCnt | ib.AttrRNRRetry | ib.AttrMaxRdAtomic
+			steps[2].TimeoutExp, steps[2].RetryCnt = n.cfg.TimeoutExp, n.cfg.RetryCnt
+			steps[2].RNRRetry, steps[2].MaxRdAtomic = n.cfg.RNRRetry, 4
+		}
+	}
+	for i := range steps {
+		if err := n.dev.ModifyQP(t, q, &steps[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Post adds a message of a flow. A message of more than 2^31 bytes is the
+// caller's to cut.
+func (c *Conn) Post(now sim.Time, op ib.WROp, bytes int64, flow int32, id uint64) error {
+	wr := ib.SendWR{
+		ID: id, Op: op, Flags: ib.Signaled,
+		SGL:    []ib.SGE{{Addr: addrBase, Length: uint32(bytes), LKey: c.A.mr.LKey}},
+		Remote: ib.Remote{Addr: addrBase, RKey: c.B.mr.RKey},
+	}
+	if op == ib.Send || op == ib.SendImm {
+		n := bytes
+		if c.Spec.Service == ib.UD {
+			n += 40
+			wr.UD = ib.Datagram{AH: c.ah, QPN: c.b.Number(), QKey: qkey}
+		}
+		rw := ib.RecvWR{ID: recvID, SGL: []ib.SGE{{Addr: addrBase, Length: uint32(n), LKey: c.B.mr.LKey}}}
+		if _, err := c.b.PostRecv([]ib.RecvWR{rw}); err != nil {
+			return err
+		}
+		c.B.dev.Advance(now.Clock())
+	}
+	if _, err := c.a.Post([]ib.SendWR{wr}, nil); err != nil {
+		return err
+	}
+	c.msgs = append(c.msgs, message{id: id, flow: flow, bytes: bytes, op: op})
+	c.A.dev.Advance(now.Clock())
+	c.A.after(now)
+	return nil
+}
+
+// Close destroys both queue pairs. Packets that are under way are nobody's.
+func (c *Conn) Close(now sim.Time) {
+	for _, e := range [2]struct {
+		n *NIC
+		q *rnic.QP
+	}{{c.A, c.a}, {c.B, c.b}} {
+		delete(e.n.conns, uint32(e.q.Number()))
+		if e.n.last == c {
+			e.n.last = nil
+		}
+		_ = e.n.dev.DestroyQP(now.Clock(), e.q)
+	}
+	if c.ah != 0 {
+		_ = c.A.dev.DestroyAH(c.ah)
+	}
+	c.msgs = nil
+}
+
+// Posted returns how many messages have not ended.
+func (c *Conn) Posted() int { return len(c.msgs) }
+
+// SrcPort returns the UDP source port of A's packets.
+func (c *Conn) SrcPort() uint16 { return c.sport }
+
+// Hash returns the 5-tuple hash of A's packets.
+func (c *Conn) Hash() uint32 { return c.hashAB }
+
+// ReverseHash returns the 5-tuple hash of B's packets.
+func (c *Conn) ReverseHash() uint32 { return c.hashBA }
+
+// QP returns the queue pair that sends requests.
+func (c *Conn) QP() *rnic.QP { return c.a }
+
+// Sender returns the NIC and the queue pair that data leave from.
+func (c *Conn) Sender() (*NIC, *rnic.QP) {
+	if len(c.msgs) > 0 && c.msgs[0].op == ib.Read {
+		return c.B, c.b
+	}
+	return c.A, c.a
+}
+
+// flowOf returns the flow of the packets that n sends now.
+func (c *Conn) flowOf(*NIC) int32 {
+	if len(c.msgs) == 0 {
+		return -1
+	}
+	return c.msgs[0].flow
+}
+
+func (c *Conn) peerOf(n *NIC) int32 {
+	if n == c.A {
+		return c.B.cfg.Endpoint
+	}
+	return c.A.cfg.Endpoint
+}
+
+// addrOf returns the address of n's peer.
+func (c *Conn) addrOf(n *NIC) netip.Addr {
+	if n == c.A {
+		return c.B.cfg.Addr
+	}
+	return c.A.cfg.Addr
+}
+
+func (c *Conn) hashOf(n *NIC) uint32 {
+	if n == c.A {
+		return c.hashAB
+	}
+	return c.hashBA
+}
+
+// sent counts a data packet that leaves.
+func (c *Conn) sent(_ sim.Time, p *sim.Packet) {
+	c.Packets++
+	s := psn(p)
+	if c.Spec.Service != ib.RC {
+		return
+	}
+	if c.any && s.Before(c.high) {
+		c.Retransmitted++
+		return
+	}
+	c.any, c.high = true, s.Add(1)
+}
+
+// arrived follows what the receiver of data has in order: of RC the expected
+// PSN, of the others everything.
+func (c *Conn) arrived(now sim.Time, n *NIC, p *sim.Packet) {
+	if c.Spec.Service == ib.RC {
+		if psn(p) != c.next {
+			return
+		}
+		c.next = c.next.Add(1)
+	}
+	c.LastArrival = now
+	n.boss.Delivered(now, c, p.Flow, int(p.Payload))
+}
+
+// completed ends the oldest message.
+func (c *Conn) completed(now sim.Time, wc *ib.WC) {
+	if len(c.msgs) == 0 {
+		return
+	}
+	m := c.msgs[0]
+	c.msgs = c.msgs[:copy(c.msgs, c.msgs[1:])]
+	c.A.boss.Done(now, c, m.flow, m.id, wc.Status)
+}
