@@ -1,0 +1,168 @@
+package swtch
+
+import (
+	"testing"
+
+	"github.com/verbena-rdma/verbena/fabric/port"
+	"github.com/verbena-rdma/verbena/fabric/result"
+	"github.com/verbena-rdma/verbena/fabric/sim"
+)
+
+// direct routes endpoint d to port d.
+type direct [][]uint16
+
+func (d direct) Ports(_, dst int32) []uint16 { return d[dst] }
+
+func directly(n int) direct {
+	d := make(direct, n)
+	for i := range d {
+		d[i] = []uint16{uint16(i)}
+	}
+	return d
+}
+
+// station is a greedy or a timed source, and a sink.
+type station struct {
+	s       *sim.Sim
+	port    *port.Port
+	make    func(now sim.Time) *sim.Packet // nil: nothing more now
+	got     func(now sim.Time, p *sim.Packet)
+	packets int
+	bytes   int64
+	last    sim.Time
+	lost    int
+}
+
+func (h *station) Pull(now sim.Time, _ int, stopped uint8) (*sim.Packet, bool) {
+	if h.make == nil {
+		return nil, false
+	}
+	if stopped != 0 {
+		return nil, false
+	}
+	p := h.make(now)
+	return p, p != nil
+}
+
+func (h *station) Arrive(now sim.Time, _ int, p *sim.Packet) {
+	h.packets++
+	h.bytes += int64(p.Bytes)
+	h.last = now
+	if h.got != nil {
+		h.got(now, p)
+	}
+	h.s.Pool.Put(p)
+}
+func (h *station) Stopped(sim.Time, int, uint8) {}
+func (h *station) Lost(_ sim.Time, _ int, p *sim.Packet, _ result.DropReason) {
+	h.lost++
+	h.s.Pool.Put(p)
+}
+
+// book keeps what a switch logs.
+type book struct {
+	pauses []result.Pause
+	drops  []result.Drop
+	storms []result.Storm
+}
+
+func (b *book) Pause(p result.Pause) { b.pauses = append(b.pauses, p) }
+func (b *book) Drop(d result.Drop)   { b.drops = append(b.drops, d) }
+func (b *book) Storm(s result.Storm) { b.storms = append(b.storms, s) }
+
+// star is a switch with a station at each port.
+type star struct {
+	s    *sim.Sim
+	w    *Switch
+	host []*station
+	book book
+}
+
+// link describes the cable of a port and how its ends react.
+type link struct {
+	rate     sim.Rate
+	delay    sim.Time
+	response sim.Time
+}
+
+func newStar(t testing.TB, seed uint64, cfg Config, links ...link) *star {
+	t.Helper()
+	x := &star{s: sim.New(seed)}
+	n := cfg.Ports
+	w, err := New(x.s, cfg, directly(n), &x.book)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.w = w
+	for i := range n {
+		l := links[i%len(links)]
+		h := &station{s: x.s}
+		c := port.Config{Rate: l.rate, Delay: l.delay, Gap: port.GapBytes}
+		sw := c
+		sw.Early = cfg.CutThrough
+		sw.Global = cfg.GlobalPause
+		h.port = port.New(x.s, h, 0, uint64(1000+i), c, &port.PFC{Obeys: 0xFF, ObeysPause: true, Response: l.response})
+		p := port.New(x.s, w, i, uint64(i), sw, &port.PFC{Obeys: 0xFF, ObeysPause: true, Response: l.response})
+		port.Connect(h.port, p)
+		w.SetPort(i, p)
+		x.host = append(x.host, h)
+	}
+	return x
+}
+
+// packet returns a packet of host src to host dst.
+func (x *star) packet(src, dst, bytes int, dscp uint8) *sim.Packet {
+	p := x.s.Pool.Get()
+	p.Bytes, p.Payload = int32(bytes), int32(bytes)
+	p.Src, p.Dst, p.Flow = int32(src), int32(dst), int32(src)
+	p.Hash = uint32(sim.Mix(uint64(src)<<32 | uint64(dst)))
+	p.DSCP, p.ECN, p.TTL = dscp, 2, 64
+	p.Prio = dscp >> 3
+	return p
+}
+
+// greedy makes a host send n packets to dst, as fast as it may.
+func (x *star) greedy(src, dst, n, bytes int, dscp uint8) {
+	x.host[src].make = func(sim.Time) *sim.Packet {
+		if n == 0 {
+			return nil
+		}
+		n--
+		return x.packet(src, dst, bytes, dscp)
+	}
+	x.host[src].port.Kick(0)
+}
+
+// config is a switch with priority 3 lossless, like most RoCE networks.
+func config(ports int) Config {
+	c := Config{
+		Name: "s", Ports: ports, DSCPToPrio: ClassSelector(), PCPToPrio: Identity(), PrioToGroup: Identity(),
+		Buffer: Buffer{Total: 4 << 20},
+	}
+	c.Queue[3].Lossless = true
+	c.Buffer.Group[3] = Group{Headroom: 60000, Limit: Limit{Mode: Dynamic, Alpha: AlphaOne / 8}, XONOffset: 3000}
+	return c
+}
+
+var fast = link{rate: 100 * sim.Gbps, delay: sim.Microsecond}
+
+func TestIncastIsLossless(t *testing.T) {
+	x := newStar(t, 1, config(9), fast)
+	const n, size = 2000, 1048
+	for i := 1; i < 9; i++ {
+		x.greedy(i, 0, n, size, 26)
+	}
+	x.s.Run(sim.Second)
+	if err := x.w.Audit(); err != nil {
+		t.Error(err)
+	}
+	if x.host[0].packets != 8*n || len(x.book.drops) != 0 || len(x.book.pauses) == 0 {
+		t.Errorf("%d packets of %d, %d drops, %d pauses", x.host[0].packets, 8*n, len(x.book.drops), len(x.book.pauses))
+	}
+	// The receiver's link is never idle: first bit after one link and one
+	// packet, then all of it, then the second delay.
+	one := (100 * sim.Gbps).For(size + port.GapBytes)
+	if want := 2*sim.Microsecond + one + 8*n*one; x.host[0].last != want {
+		t.Errorf("ends at %v; %v by arithmetic", x.host[0].last, want)
+	}
+}
