@@ -37,7 +37,7 @@ func defaultSwitch() Switch {
 		},
 		Scheduler: Scheduler{Strict: 1 << 6},
 		// 100 Gb/s values of SIGCOMM'19 HPCC's run of DCQCN.
-		ECN: ECN{Priorities: 1 << 3, KMin: 400e3, KMax: 1600e3, PMax: 858993459 /* 20 % */, At: AtDequeue},
+		ECN: ECN{Priorities: 1 << 3, KMin: 400e3, KMax: 1600e3, PMax: 858993459 /* 20 % */, At: AtDequeue, DropNotECT: true},
 		PFC: PFC{
 			Priorities: 1 << 3, Quanta: 65535,
 			Watchdog: Watchdog{Detect: 200 * sim.Millisecond, Restore: 200 * sim.Millisecond, Action: "drop"},
@@ -48,7 +48,7 @@ func defaultSwitch() Switch {
 		s.DSCPMap[i] = uint8(i / 8)
 	}
 	for i := range s.GroupMap {
-		s.GroupMap[i], s.QueueMap[i], s.Scheduler.Weights[i] = uint8(i), uint8(i), 1
+		s.GroupMap[i], s.PCPMap[i], s.Scheduler.Weights[i] = uint8(i), uint8(i), 1
 	}
 	return s
 }

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// span reads a range: host8..host23 or host8..23.
-func span(s string) (lo, hi int64, prefix string, ok bool) {
+// Span reads a range of names, host8..host23 or host8..23: the first and last
+// number and what stands before them. ok is false for every other text.
+func Span(s string) (lo, hi int64, prefix string, ok bool) {
 	a, b, found := strings.Cut(s, "..")
 	if !found {
 		return 0, 0, "", false

@@ -89,7 +89,7 @@ func (s Select) Matches(name string) bool {
 		if p == name || p == "all" || p == "*" {
 			return true
 		}
-		if lo, hi, prefix, ok := span(p); ok {
+		if lo, hi, prefix, ok := Span(p); ok {
 			if n, ok := numbered(name, prefix); ok && n >= lo && n <= hi {
 				return true
 			}

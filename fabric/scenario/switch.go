@@ -14,12 +14,12 @@ type Switch struct {
 	// Trust says where the priority of a packet is from; PCP of an untagged
 	// frame is 0.
 	Trust Trust `yaml:"trust" enum:"dscp|pcp"`
+	// PCPMap gives the priority of an 802.1Q tag's. Those not named: itself.
+	PCPMap PrioMap `yaml:"pcp_map"`
 	// DSCPMap gives the priority of a code point. Those not named: DSCP / 8.
 	DSCPMap DSCPMap `yaml:"dscp_map"`
 	// GroupMap gives the ingress priority group of a priority. Those not named: itself.
 	GroupMap PrioMap `yaml:"prio_group_map"`
-	// QueueMap gives the egress queue of a priority. Those not named: itself.
-	QueueMap PrioMap `yaml:"queue_map"`
 	// Buffer is the shared memory.
 	Buffer Buffer `yaml:"buffer"`
 	// Scheduler of every egress.
@@ -58,31 +58,33 @@ type Buffer struct {
 	// 100 Gb/s, in proportion to the fastest port. What the file gives beside it holds.
 	Preset string `yaml:"preset"`
 	// Total memory. 0: without limit.
-	Total Bytes `yaml:"total" min:"0B" max:"1TB"`
+	Total Bytes `yaml:"total" min:"0B" max:"256GB"`
 	// Cell is the unit of allocation: a packet takes whole cells. 1: bytes.
 	Cell Bytes `yaml:"cell" min:"1B" max:"16KB"`
 	// Reserved bytes of each ingress port and priority group in use.
 	Reserved Bytes `yaml:"reserved" min:"0B" max:"1GB"`
 	// Alpha of the dynamic threshold of lossless groups: XOFF = reserved +
 	// alpha × unused shared memory.
-	Alpha Ratio `yaml:"alpha" min:"1/1024" max:"1024"`
+	Alpha Ratio `yaml:"alpha" min:"1/1024" max:"64"`
 	// ScaleAlpha doubles alpha with each doubling of a port's rate above the
 	// slowest port of the switch (SIGCOMM'19 HPCC's simulator).
 	ScaleAlpha bool `yaml:"scale_alpha"`
 	// LossyAlpha is that of groups without PFC, beyond which packets are dropped.
-	LossyAlpha Ratio `yaml:"lossy_alpha" min:"1/1024" max:"1024"`
+	LossyAlpha Ratio `yaml:"lossy_alpha" min:"1/1024" max:"64"`
 	// AlphaBy is that of single priorities.
-	AlphaBy PrioRatios `yaml:"alpha_by_priority" min:"1/1024" max:"1024"`
+	AlphaBy PrioRatios `yaml:"alpha_by_priority" min:"1/1024" max:"64"`
 	// EgressAlpha limits what one egress queue of a lossy priority may hold of
 	// the shared memory; 0: no limit but the ingress's.
-	EgressAlpha Ratio `yaml:"egress_alpha" min:"0" max:"1024"`
+	EgressAlpha Ratio `yaml:"egress_alpha" min:"0" max:"64"`
+	// EgressReserved is what such a queue may hold in any case.
+	EgressReserved Bytes `yaml:"egress_reserved" min:"0B" max:"1GB"`
 	// Headroom of each port and lossless group: auto (802.1Qbb's terms for the
 	// link), hpcc (3 × rate × delay), conweave (2 × rate × delay + 2 MTU), or bytes.
 	Headroom Headroom `yaml:"headroom"`
 	// HeadroomPool is what all headrooms share; 0: their sum.
-	HeadroomPool Bytes `yaml:"headroom_pool" min:"0B" max:"1TB"`
+	HeadroomPool Bytes `yaml:"headroom_pool" min:"0B" max:"256GB"`
 	// XOFF is a static threshold in place of the dynamic one; 0: dynamic.
-	XOFF Bytes `yaml:"xoff" min:"0B" max:"1TB"`
+	XOFF Bytes `yaml:"xoff" min:"0B" max:"256GB"`
 	// XON is the least threshold of resuming.
 	XON Bytes `yaml:"xon" min:"0B" max:"1GB"`
 	// XONOffset is how far below XOFF a group resumes.
@@ -112,26 +114,26 @@ type Scheduler struct {
 	// Strict priorities, the highest number first.
 	Strict Prios `yaml:"strict"`
 	// Weights of the others. Those not named: 1.
-	Weights Weights `yaml:"weights" min:"1" max:"10000"`
+	Weights Weights `yaml:"weights" min:"1" max:"1000"`
 	// Quantum of weight 1 in a round; 0: so that the least weight sends a full frame.
 	Quantum Bytes `yaml:"quantum" min:"0B" max:"1MB"`
 }
 
 // ECN is WRED with marking: probability 0 up to Kmin, rising to Pmax at Kmax, 1
-// above (SIGCOMM'15 DCQCN §3, CP). Packets that are not ECN-capable are dropped
-// with that probability.
+// above (SIGCOMM'15 DCQCN §3, CP).
 type ECN struct {
 	// Priorities in which it works.
 	Priorities Prios `yaml:"priorities"`
 	// KMin is the queue at which marking begins.
-	KMin Bytes `yaml:"kmin" min:"0B" max:"1TB"`
+	KMin Bytes `yaml:"kmin" min:"0B" max:"256GB"`
 	// KMax is the queue at which it is Pmax.
-	KMax Bytes `yaml:"kmax" min:"0B" max:"1TB"`
+	KMax Bytes `yaml:"kmax" min:"0B" max:"256GB"`
 	// PMax is the probability there.
 	PMax Ratio `yaml:"pmax" min:"0" max:"1"`
 	// At says whether the queue is looked at when a packet comes or goes.
 	At MarkAt `yaml:"at" enum:"enqueue|dequeue"`
-	// DropNotECT says that packets that cannot be marked are dropped instead.
+	// DropNotECT says that packets of lossy priorities that are not ECN-capable
+	// are dropped where others would be marked (WRED).
 	DropNotECT bool `yaml:"drop_not_ect"`
 	// ByRate gives thresholds for ports of a rate, in place of the above.
 	ByRate []RateMark `yaml:"by_rate"`
@@ -159,9 +161,9 @@ type RateMark struct {
 	// Rate of the port.
 	Rate sim.Rate `yaml:"rate" min:"1Mbps" max:"10Tbps"`
 	// KMin of such ports.
-	KMin Bytes `yaml:"kmin" min:"0B" max:"1TB"`
+	KMin Bytes `yaml:"kmin" min:"0B" max:"256GB"`
 	// KMax of such ports.
-	KMax Bytes `yaml:"kmax" min:"0B" max:"1TB"`
+	KMax Bytes `yaml:"kmax" min:"0B" max:"256GB"`
 	// PMax of such ports.
 	PMax Ratio `yaml:"pmax" min:"0" max:"1"`
 }
@@ -171,9 +173,9 @@ type PrioMark struct {
 	// Priority it holds for.
 	Priority uint8 `yaml:"priority" min:"0" max:"7"`
 	// KMin of this priority.
-	KMin Bytes `yaml:"kmin" min:"0B" max:"1TB"`
+	KMin Bytes `yaml:"kmin" min:"0B" max:"256GB"`
 	// KMax of this priority.
-	KMax Bytes `yaml:"kmax" min:"0B" max:"1TB"`
+	KMax Bytes `yaml:"kmax" min:"0B" max:"256GB"`
 	// PMax of this priority.
 	PMax Ratio `yaml:"pmax" min:"0" max:"1"`
 }
@@ -224,8 +226,9 @@ type Watchdog struct {
 	Detect sim.Time `yaml:"detect" min:"1us" max:"100s"`
 	// Restore is how long it must not be stopped before all is as before.
 	Restore sim.Time `yaml:"restore" min:"1us" max:"100s"`
-	// Action is what happens to packets for it meanwhile.
-	Action string `yaml:"action" enum:"drop|forward"`
+	// Action is what it does meanwhile: drop what waits and comes for the queue,
+	// forward in spite of the pause, or alert only.
+	Action string `yaml:"action" enum:"drop|forward|alert"`
 }
 
 // ECMP chooses one of equal next hops by a hash.

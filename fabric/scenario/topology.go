@@ -110,7 +110,7 @@ type Node struct {
 	Name string `yaml:"name"`
 	// Kind is host or switch.
 	Kind string `yaml:"kind" enum:"host|switch"`
-	// Tier of a switch: 0 leaf, 1 above it, ...
+	// Tier of a switch: 1 leaf, 2 above it, ...; 0: from its links to hosts.
 	Tier int `yaml:"tier" min:"0" max:"15"`
 	// Pod it belongs to.
 	Pod int `yaml:"pod" min:"0" max:"1000000"`

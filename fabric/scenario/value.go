@@ -42,7 +42,7 @@ type Ignored struct{}
 
 // Select names endpoints or ports. In files it is one text or a list: names
 // (host3), ranges (host8..host23 or host8..23), patterns (host*), one NIC of a
-// host (host3/eth1), all.
+// host (host3/eth1; the first where none is named), all.
 type Select []string
 
 // String lists the names as files do.
