@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/frame"
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/mem"
 	"github.com/verbena-rdma/verbena/transport"
+	"github.com/verbena-rdma/verbena/transport/dcqcn"
 )
 
 // WireCaps is what the link beneath can do; the fields mean what they mean in
@@ -63,6 +65,18 @@ type Config struct {
 	// Payload is how many payload bytes a full packet of a connected queue pair
 	// has, up to the path MTU; 0 for the path MTU. Both ends must agree.
 	Payload int
+	// Pacing is how queue pairs with a rate are held to it.
+	Pacing Pacing
+	// DCQCN turns congestion control on (SIGCOMM'15 DCQCN): marked packets are
+	// answered with CNPs, and queue pairs that get some slow down. nil is off.
+	// It is borrowed for the adapter's life.
+	DCQCN *dcqcn.Params
+	// LineRate is that of the port in bits a second: where a queue pair that
+	// nobody has notified is. DCQCN needs it.
+	LineRate uint64
+	// CNPPrio and CNPTOS are the priority and the IPv4 TOS or IPv6 traffic class
+	// of CNPs: see the parameters' own, which the adapter does not look at.
+	CNPPrio, CNPTOS uint8
 	// AckEvery is how many packets of a reliable connection go at most without
 	// asking for an acknowledgement; 0 for the engine's choice, 1 for each.
 	AckEvery int
@@ -90,6 +104,11 @@ type Adapter struct {
 
 	bell     doorbell
 	sched    scheduler
+	burst    time.Duration // how much of its rate a queue pair may save; 0: nothing
+	cnps     notices
+	notify   *dcqcn.Params  // those of DCQCN, with CNPs
+	echo     bool           // acknowledgements tell of congestion
+	flows    []datagramFlow // allocated when datagrams are marked
 	timers   timerHeap
 	overrun  []*CQ
 	events   eventQueue
@@ -131,6 +150,9 @@ func New(cfg Config) (*Adapter, error) {
 		return nil, fmt.Errorf("adapter %q: packets between requests for an ACK are %d, can be 1 or more, or 0 for the engine's choice: %w",
 			cfg.Name, cfg.AckEvery, ErrInvalid)
 	}
+	if err := cfg.checkDCQCN(); err != nil {
+		return nil, err
+	}
 	if cfg.Wire.Phantom {
 		cfg.Wire.Segments = 1
 	}
@@ -147,6 +169,14 @@ func New(cfg Config) (*Adapter, error) {
 		runSegs:   min(max(cfg.Wire.Segments, 1), frame.MaxSegments),
 	}
 	a.qpns.init(cfg.Rand)
+	if a.burst = max(cfg.Pacing.Burst, 0); cfg.Pacing.Burst == 0 {
+		a.burst = defaultBurst
+	}
+	if a.notify = cfg.DCQCN; cfg.DCQCN != nil && cfg.DCQCN.Notify == dcqcn.NotifyAck {
+		p := *cfg.DCQCN
+		p.Notify = dcqcn.NotifyCNP // for what nobody acknowledges
+		a.notify, a.echo = &p, true
+	}
 	return a, nil
 }
 
@@ -255,7 +285,7 @@ func (a *Adapter) DeregisterMR(r *mem.Region) error {
 func (a *Adapter) Deadline() clock.Time { return a.timers.earliest() }
 
 // Pending reports whether Advance or Egress has something to do now. Owner.
-func (a *Adapter) Pending() bool { return a.bell.pending() || a.sched.any() }
+func (a *Adapter) Pending() bool { return a.bell.pending() || a.sched.any() || a.cnpReady() }
 
 // Advance answers doorbells and fires what is due. Early or repeated calls do
 // nothing. Owner.

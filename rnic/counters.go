@@ -48,6 +48,8 @@ type counters struct {
 	icrcSolved           uint64 // packets whose IPv4 Identification was solved from the ICRC
 	ecnMarked            uint64 // packets with Congestion Experienced
 	fecn, becn, cnp      uint64
+	npSent               uint64 // CNPs sent
+	rpHandled, rpIgnored uint64 // notifications that a reaction point has taken, or none
 	cqeLost              uint64 // completions for a completion queue that was full or had been
 	txCopied, rxCopied   uint64 // payload bytes between registered memory and the link's buffers
 	drops                [numDropReasons]uint64
@@ -62,7 +64,8 @@ type Stat struct {
 }
 
 // Stats is a list of counters in a fixed order under stable names: first those
-// of Linux' rxe driver, as it names them, then the others.
+// of Linux' rxe driver, as it names them, then the others, those of DCQCN under
+// mlx5's names.
 type Stats []Stat
 
 // Get returns the value of a counter; 0 if there is none of that name.
@@ -107,6 +110,10 @@ func (a *Adapter) Stats() Stats {
 		{"rcvd_fecn", c.fecn},
 		{"rcvd_becn", c.becn},
 		{"rcvd_cnp", c.cnp},
+		{"np_ecn_marked_roce_packets", c.ecnMarked},
+		{"np_cnp_sent", c.npSent},
+		{"rp_cnp_handled", c.rpHandled},
+		{"rp_cnp_ignored", c.rpIgnored},
 		{"cqe_lost", c.cqeLost},
 		{"events_lost", a.events.lost},
 		{"tx_copied_bytes", c.txCopied},

@@ -18,6 +18,11 @@ func (a *Adapter) Egress(now clock.Time, r *frame.Run) bool {
 	if a.bell.pending() {
 		a.answerBells(now)
 	}
+	for a.cnpReady() {
+		if a.buildCNP(r) {
+			return true
+		}
+	}
 	for {
 		q := a.sched.take()
 		if q == nil {
@@ -64,14 +69,17 @@ func (q *QP) inFlight() int {
 // would cost that one, which somebody may wait for, more than a second call.
 func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 	limit := min(a.runBytes, len(r.Buf))
+	q.catchUp(now)
+	held := q.pacer.holds(now) // but for an ACK
 	if q.pacer.rate != 0 {
-		limit = min(limit, max(q.pacer.room(), a.cfg.Wire.MTU))
+		limit = min(limit, max(q.pacer.room(a.burst), a.cfg.Wire.MTU))
 	}
+	paced := 0
 	var to ib.QPN   // whom the run is for
 	var along *path // and the way it takes
 	for r.Segs < a.runSegs {
 		h, ok := q.eng.Next(now)
-		if !ok {
+		if !ok || held && !h.Ack {
 			break
 		}
 		p := &q.path
@@ -96,6 +104,11 @@ func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 			break
 		}
 		out := a.emit(now, q)
+		if h.Ack {
+			a.tell(q, out)
+		} else {
+			paced += n + a.cfg.Pacing.Overhead
+		}
 		if r.Segs == 0 {
 			r.Src, r.Dst, r.SrcPort, r.TOS, r.TTL = p.src, p.dst, p.sport, p.tos, p.ttl
 			r.Seg, to, along = n, h.DestQPN, p
@@ -119,8 +132,17 @@ func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 	r.Prio, r.QPN, r.WireLen = q.sched.prio, uint32(q.qpn), r.N
 	a.count.sentPkts += uint64(r.Segs)
 	a.count.sentBytes += uint64(r.N)
-	q.pacer.sent(now, r.N)
+	if paced > 0 {
+		a.paid(now, q, paced)
+	}
 	return true
+}
+
+// tell writes into an acknowledgement what it has to tell of congestion.
+func (a *Adapter) tell(q *QP, out *transport.Out) {
+	if a.echo && q.np != nil {
+		out.BECN = q.np.np.TakeEcho()
+	}
 }
 
 // ectCodePoint is ECT(0), RFC 3168 §5.

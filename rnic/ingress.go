@@ -104,7 +104,7 @@ func (a *Adapter) packet(now clock.Time, from *arrival, b []byte) *QP {
 		in.GRH = &a.rx.grh
 	}
 	a.count.rxCopied += uint64(len(p.Payload))
-	a.give(now, q, p, in, len(b))
+	a.give(now, q, p, in, len(b), from.f.Src)
 	return q
 }
 
@@ -141,8 +141,8 @@ func (a *Adapter) find(p *wire.Packet, src netip.Addr) *QP {
 	return q
 }
 
-// give hands a good packet of n bytes, BTH to ICRC, to its queue pair.
-func (a *Adapter) give(now clock.Time, q *QP, p *wire.Packet, in *transport.In, n int) {
+// give hands a good packet of n bytes, BTH to ICRC, from src to its queue pair.
+func (a *Adapter) give(now clock.Time, q *QP, p *wire.Packet, in *transport.In, n int, src netip.Addr) {
 	a.count.rcvdPkts++
 	a.count.rcvdBytes += uint64(n)
 	if in.CE {
@@ -156,7 +156,14 @@ func (a *Adapter) give(now clock.Time, q *QP, p *wire.Packet, in *transport.In, 
 	}
 	if p.Op == wire.CNP {
 		a.count.cnp++
+		a.notified(now, q)
 		return
+	}
+	if in.CE && a.notify != nil {
+		a.marked(now, q, p, src, in.SGIDIndex)
+	}
+	if p.BECN && a.echo {
+		a.notified(now, q)
 	}
 	q.eng.Receive(now, p, in)
 }

@@ -15,9 +15,11 @@ import (
 
 // buildPhantom fills r with one packet of q.
 func (a *Adapter) buildPhantom(now clock.Time, q *QP, r *frame.Run) bool {
+	q.catchUp(now)
+	held := q.pacer.holds(now) // but for an ACK
 	for {
 		h, ok := q.eng.Next(now)
-		if !ok {
+		if !ok || held && !h.Ack {
 			return false
 		}
 		p := &q.path
@@ -36,6 +38,9 @@ func (a *Adapter) buildPhantom(now clock.Time, q *QP, r *frame.Run) bool {
 			continue
 		}
 		out := a.emit(now, q)
+		if h.Ack {
+			a.tell(q, out)
+		}
 		if !encodePhantom(r, out) {
 			r.N, r.Phantom = 0, 0
 			a.count.sendErr++
@@ -50,7 +55,9 @@ func (a *Adapter) buildPhantom(now clock.Time, q *QP, r *frame.Run) bool {
 		a.count.txCopied += uint64(out.Len - r.Phantom)
 		a.count.sentPkts++
 		a.count.sentBytes += uint64(h.WireLen)
-		q.pacer.sent(now, h.WireLen)
+		if !h.Ack {
+			a.paid(now, q, h.WireLen+a.cfg.Pacing.Overhead)
+		}
 		return true
 	}
 }
@@ -162,7 +169,7 @@ func (a *Adapter) phantomPacket(now clock.Time, f *frame.Rx) *QP {
 		return nil
 	}
 	a.count.rxCopied += uint64(len(p.Payload))
-	a.give(now, q, p, in, n)
+	a.give(now, q, p, in, n, f.Src)
 	return q
 }
 

@@ -272,8 +272,13 @@ func TestPhantomNonsense(t *testing.T) {
 		"bytes and ghosts": {func(rx *frame.Rx) { rx.Data = append(slices.Clone(rx.Data), make([]byte, 100)...) }, "drop_bad_length"},
 		"pad":              {func(rx *frame.Rx) { rx.Phantom++ }, "drop_bad_pad"},
 		"opcode":           {func(rx *frame.Rx) { rx.Data[0] = 0x7F }, "drop_bad_opcode"},
-		"ghosts of an ACK": {func(rx *frame.Rx) { rx.Data[0] = byte(wire.RCAck); rx.Data = rx.Data[:16]; rx.Data[1] = 0; rx.Phantom = 4 }, "drop_bad_length"},
-		"source":           {func(rx *frame.Rx) { rx.Src = addrA6 }, "drop_source"},
+		"ghosts of an ACK": {func(rx *frame.Rx) {
+			rx.Data[0] = byte(wire.RCAck)
+			rx.Data = rx.Data[:16]
+			rx.Data[1] = 0
+			rx.Phantom = 4
+		}, "drop_bad_length"},
+		"source": {func(rx *frame.Rx) { rx.Src = addrA6 }, "drop_source"},
 	} {
 		rx := *good
 		rx.Data = slices.Clone(good.Data)

@@ -44,6 +44,8 @@ type QP struct {
 	sched qpSched
 	timer qpTimer
 	pacer pacer
+	rp    *reaction // from the first notification on
+	np    *notice   // from the first marked packet on; connected types
 }
 
 // Number returns the queue pair number.
@@ -165,7 +167,8 @@ func (a *Adapter) ModifyQP(now clock.Time, q *QP, attr *ib.QPAttr) error {
 		q.forget()
 	}
 	if attr.Mask&ib.AttrRateLimit != 0 {
-		q.pacer.set(now, uint64(attr.RateLimitKbps)*1000)
+		q.pacer.limit = uint64(attr.RateLimitKbps) * 1000
+		q.repace(now)
 	}
 	if attr.Mask&ib.AttrAV != 0 && q.typ != ib.UD {
 		q.setPath(p)
@@ -206,7 +209,10 @@ func (q *QP) forget() {
 		a.dropDest(d)
 	}
 	q.path = path{}
-	q.pacer = pacer{}
+	q.pacer, q.rp = pacer{}, nil
+	if q.np != nil {
+		q.np.due, q.np = false, nil
+	}
 	q.attr = ib.QPAttr{}
 }
 
@@ -261,6 +267,9 @@ func keep(to, from *ib.QPAttr) {
 	}
 	if m&ib.AttrPathMTU != 0 {
 		to.PathMTU = from.PathMTU
+	}
+	if m&ib.AttrDestQPN != 0 {
+		to.DestQPN = from.DestQPN
 	}
 	if m&ib.AttrRateLimit != 0 {
 		to.RateLimitKbps = from.RateLimitKbps

@@ -275,6 +275,8 @@ type fake struct {
 	window   *transport.Window
 	blocked  bool // has something, but Next refuses
 	onNext   func(*fake)
+	urgent   bool
+	why      transport.Wait
 }
 
 type fakePacket struct {
@@ -341,6 +343,9 @@ func (f *fake) Emit(_ clock.Time, out *transport.Out) {
 		out.Frags = append(out.Frags, mem.Frag{Data: p.data})
 	}
 }
+
+func (f *fake) Urgent() bool        { return f.urgent }
+func (f *fake) Why() transport.Wait { return f.why }
 
 func (f *fake) SetWindow(w *transport.Window) { f.window = w }
 

@@ -1,8 +1,6 @@
 package rnic
 
 import (
-	"time"
-
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/ib"
 )
@@ -13,7 +11,7 @@ import (
 type qpSched struct {
 	list       *qpList
 	prev, next *QP
-	prio       uint8
+	prio       uint8 // changes only while in no list
 }
 
 // qpList is a queue of queue pairs, linked through them.
@@ -76,12 +74,8 @@ func (s *scheduler) remove(q *QP) {
 		return
 	}
 	l.remove(q)
-	if l.head == nil {
-		for p := range s.ready {
-			if l == &s.ready[p] {
-				s.full &^= 1 << p
-			}
-		}
+	if p := q.sched.prio; l.head == nil && l == &s.ready[p] {
+		s.full &^= 1 << p
 	}
 }
 
@@ -144,11 +138,15 @@ func (a *Adapter) place(now clock.Time, q *QP) {
 	}
 	due, at := q.eng.Deadline(), q.eng.SendAt()
 	if at != clock.Never {
-		if q.pacer.at > at {
-			at = q.pacer.at
+		q.catchUp(now)
+		if q.pacer.holds(now) && (at > now || !q.eng.Urgent()) {
+			at = max(at, q.pacer.ready())
 		}
-		if at > now && at < due {
-			due = at
+		if at > now {
+			due = min(due, at)
+			if q.rp != nil {
+				due = min(due, q.rp.due) // it may let something leave earlier
+			}
 		}
 	}
 	if at <= now {
@@ -196,39 +194,3 @@ func (a *Adapter) settle(now clock.Time) {
 		}
 	}
 }
-
-// pacer spreads what a queue pair sends over time. It keeps the fraction of a
-// nanosecond, so that the rate is exact in the long run.
-type pacer struct {
-	rate uint64     // bits a second; 0: no limit
-	at   clock.Time // not before
-	frac uint64     // of a nanosecond, in units of 1/rate
-}
-
-// paceBurst is how much of its rate a queue pair may send at once, and how
-// much of what it has not used it keeps.
-const paceBurst = 50 * time.Microsecond
-
-// room returns how many bytes a run may have.
-func (p *pacer) room() int {
-	if p.rate == 0 {
-		return maxRunBytes
-	}
-	return int(min(p.rate/8*uint64(paceBurst)/uint64(time.Second), maxRunBytes))
-}
-
-// sent accounts for n bytes that leave now.
-func (p *pacer) sent(now clock.Time, n int) {
-	if p.rate == 0 {
-		return
-	}
-	if idle := now.Add(-paceBurst); p.at < idle {
-		p.at, p.frac = idle, 0
-	}
-	t := uint64(n)*8*uint64(time.Second) + p.frac
-	p.at = p.at.Add(time.Duration(t / p.rate))
-	p.frac = t % p.rate
-}
-
-// set changes the rate.
-func (p *pacer) set(now clock.Time, rate uint64) { *p = pacer{rate: rate, at: now} }

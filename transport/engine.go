@@ -33,6 +33,12 @@ type Engine interface {
 	// the protocol is concerned: 0 when there is something to send, Never when
 	// there is nothing. Pacing is the adapter's.
 	SendAt() clock.Time
+	// Urgent reports whether the next packet is an ACK or NAK alone, which
+	// pacing does not hold back.
+	Urgent() bool
+	// Why says what the next packet waits for. It is for observers: it changes
+	// nothing, and the adapter does not ask.
+	Why() Wait
 	// Next describes the packet that Emit would emit now; ok is false if there
 	// is none. It may complete work requests (a local protection error, for
 	// one), but it moves no data.

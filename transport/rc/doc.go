@@ -59,5 +59,5 @@
 //	        that were due before a responder's own error still leave
 //
 // Read engine.go, requester.go, segment.go, ack.go, retry.go, then
-// responder.go, read.go, atomic.go, replay.go, and last flush.go.
+// responder.go, read.go, atomic.go, replay.go, and last flush.go and why.go.
 package rc

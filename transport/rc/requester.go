@@ -131,21 +131,31 @@ func (e *Engine) mayRequest() *transport.SendWQE {
 		return nil
 	}
 	w := e.cfg.Send.At(q.cur)
-	switch {
-	case w.Status != ib.Success: // failed; completes when it reaches the head
-		return nil
-	case !w.Started && e.state == ib.SQD:
-		return nil
-	case q.psn.Sub(q.una) >= maxUnacked:
-		return nil
-	case w.Flags&ib.Fence != 0 && q.reads.n > 0:
-		return nil
-	case expectsResponse(w.Op) && q.reads.full() && q.reads.size > 0:
-		return nil
-	case q.limited && consumesReceive(w.Op) && !e.hasCredit(w):
+	if e.held(w) != transport.WaitNothing {
 		return nil
 	}
 	return w
+}
+
+// held says what keeps the next packet of w, besides the window and the RNR
+// delay.
+func (e *Engine) held(w *transport.SendWQE) transport.Wait {
+	q := &e.req
+	switch {
+	case w.Status != ib.Success: // failed; completes when it reaches the head
+		return transport.WaitAck
+	case !w.Started && e.state == ib.SQD:
+		return transport.WaitState
+	case q.psn.Sub(q.una) >= maxUnacked:
+		return transport.WaitWindow
+	case w.Flags&ib.Fence != 0 && q.reads.n > 0:
+		return transport.WaitReads
+	case expectsResponse(w.Op) && q.reads.full() && q.reads.size > 0:
+		return transport.WaitReads
+	case q.limited && consumesReceive(w.Op) && !e.hasCredit(w):
+		return transport.WaitCredits
+	}
+	return transport.WaitNothing
 }
 
 // hasCredit reports whether the next packet of w, which takes a receive of the

@@ -117,6 +117,12 @@ func (e *Engine) Deadline() clock.Time { return e.q.Deadline() }
 // SendAt returns 0 if a packet may leave, else Never.
 func (e *Engine) SendAt() clock.Time { return e.q.SendAt() }
 
+// Urgent reports false: nothing is acknowledged.
+func (e *Engine) Urgent() bool { return false }
+
+// Why says what the next packet waits for. See [transport.Engine].
+func (e *Engine) Why() transport.Wait { return e.q.Why() }
+
 // Receive handles one packet. See [transport.Engine].
 func (e *Engine) Receive(_ clock.Time, p *wire.Packet, in *transport.In) {
 	e.q.Settle()

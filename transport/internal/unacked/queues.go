@@ -123,6 +123,20 @@ func (q *Queues) SendAt() clock.Time {
 	return clock.Never
 }
 
+// Why says what the next packet waits for. See [transport.Engine].
+func (q *Queues) Why() transport.Wait {
+	s := q.Cfg.Send
+	switch {
+	case q.Sendable() != nil:
+		return transport.WaitNothing
+	case q.left: // its completion waits for the next call
+		return transport.WaitAck
+	case s.Head() != s.Tail():
+		return transport.WaitState
+	}
+	return transport.WaitIdle
+}
+
 // Fail completes the head of the send queue with an error, flushes what follows
 // and takes the queue pair to SQE (IBA vol.1 10.3.1.6).
 func (q *Queues) Fail(st ib.WCStatus, vendorErr uint32) {

@@ -1,0 +1,160 @@
+package rnic
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/verbena-rdma/verbena/clock"
+	"github.com/verbena-rdma/verbena/frame"
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/transport/dcqcn"
+	"github.com/verbena-rdma/verbena/wire"
+	"github.com/verbena-rdma/verbena/wire/roce"
+)
+
+// DCQCN at the receiving side: the notification point (SIGCOMM'15 DCQCN §3). It
+// answers marked packets with CNPs, which leave before all other packets
+// unless their own priority is paused. CNPs of one flow that could not leave
+// become one.
+
+// notice is a notification point: of a connected queue pair, or of one sender
+// of datagrams.
+type notice struct {
+	np    dcqcn.NP
+	next  *notice // of those with a CNP due
+	path  *path   // to whom the CNP goes
+	qpn   ib.QPN
+	from  ib.QPN // here
+	due   bool   // a CNP is due
+	inRow bool   // it is in the list, due or not
+}
+
+// notices is the list of those with a CNP due, oldest first.
+type notices struct{ head, tail *notice }
+
+func (l *notices) push(n *notice) {
+	n.due = true
+	if n.inRow {
+		return
+	}
+	n.inRow, n.next = true, nil
+	if l.tail != nil {
+		l.tail.next = n
+	} else {
+		l.head = n
+	}
+	l.tail = n
+}
+
+// front returns the oldest that is still due, or nil.
+func (l *notices) front() *notice {
+	for n := l.head; n != nil; n = l.head {
+		if n.due {
+			return n
+		}
+		l.pop()
+	}
+	return nil
+}
+
+func (l *notices) pop() {
+	n := l.head
+	if l.head = n.next; l.head == nil {
+		l.tail = nil
+	}
+	n.next, n.inRow, n.due = nil, false, false
+}
+
+// cnpReady reports whether a CNP may leave.
+func (a *Adapter) cnpReady() bool {
+	return a.cnps.head != nil && a.sched.paused>>a.cfg.CNPPrio&1 == 0 && a.cnps.front() != nil
+}
+
+// marked answers a packet that carries Congestion Experienced. The first answer
+// of a queue pair allocates.
+func (a *Adapter) marked(now clock.Time, q *QP, p *wire.Packet, src netip.Addr, row uint16) {
+	params := a.notify
+	if q.typ == ib.UD {
+		n := a.flow(q, p, src, row)
+		if n != nil && n.np.Marked(now, params) {
+			a.cnps.push(n)
+		}
+		return
+	}
+	if q.np == nil {
+		q.np = &notice{path: &q.path, from: q.qpn}
+	}
+	if a.echo && q.typ == ib.RC && (p.Info.Kind == wire.KindSend || p.Info.Kind == wire.KindWrite) {
+		params = a.cfg.DCQCN // the next acknowledgement tells
+	}
+	if q.np.np.Marked(now, params) {
+		q.np.qpn = q.attr.DestQPN
+		a.cnps.push(q.np)
+	}
+}
+
+// datagramFlow is the notification point of one sender of datagrams.
+type datagramFlow struct {
+	notice
+	src netip.Addr
+	way path
+}
+
+// datagramFlows is how many senders of datagrams are told apart. It is a cache
+// and no table, so that invented senders cost nothing: one that loses its place
+// may get a CNP too many.
+const datagramFlows = 64
+
+// flow returns the notification point of the sender of p, or nil if there is no
+// way to it.
+func (a *Adapter) flow(q *QP, p *wire.Packet, src netip.Addr, row uint16) *notice {
+	if a.flows == nil {
+		a.flows = make([]datagramFlow, datagramFlows)
+	}
+	src = src.WithZone("").Unmap()
+	b := src.As16()
+	h := binary.LittleEndian.Uint64(b[:8])*0x9E3779B97F4A7C15 ^ binary.LittleEndian.Uint64(b[8:]) ^
+		uint64(p.DETH.SrcQPN)<<24 ^ uint64(q.qpn)
+	f := &a.flows[h*0x9E3779B97F4A7C15>>58]
+	if f.src == src && f.notice.qpn == p.DETH.SrcQPN && f.from == q.qpn {
+		return &f.notice
+	}
+	if f.inRow {
+		return nil // its CNP first
+	}
+	gid := ib.GIDFromAddr(src)
+	way, _, err := a.resolve(&ib.AV{DGID: gid, SGIDIndex: int(row)}, a.datagramPort(gid))
+	if err != nil {
+		return nil
+	}
+	*f = datagramFlow{src: src, way: way, notice: notice{path: &f.way, qpn: p.DETH.SrcQPN, from: q.qpn}}
+	return &f.notice
+}
+
+// buildCNP fills r with the oldest CNP that is due.
+func (a *Adapter) buildCNP(r *frame.Run) bool {
+	n := a.cnps.front()
+	a.cnps.pop()
+	p, out := n.path, &a.out
+	out.Packet = roce.NewCNP(n.qpn)
+	out.Len, out.Inline, out.Frags = 0, nil, out.Frags[:0]
+	size := out.WireLen(0)
+	if len(r.Buf) < size {
+		a.count.sendErr++
+		return false
+	}
+	if a.cfg.Wire.Phantom {
+		r.N = out.EncodeHeaders(r.Buf)
+	} else {
+		a.encode(r.Buf[:size], p, a.ident(0), out)
+		r.N = size
+	}
+	r.Seg, r.Segs, r.WireLen, r.CNP = r.N, 1, size, true
+	r.Src, r.Dst, r.SrcPort, r.TOS, r.TTL = p.src, p.dst, p.sport, a.cfg.CNPTOS, p.ttl
+	r.Prio, r.QPN = a.cfg.CNPPrio, uint32(n.from)
+	a.count.sentPkts++
+	a.count.sentBytes += uint64(size)
+	a.count.sentRuns++
+	a.count.npSent++
+	return true
+}
