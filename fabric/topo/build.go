@@ -2,8 +2,6 @@ package topo
 
 import (
 	"fmt"
-	"math/bits"
-	"net/netip"
 	"strconv"
 
 	"github.com/verbena-rdma/verbena/fabric/sim"
@@ -100,45 +98,5 @@ func (b *builder) finish() (*Graph, error) {
 			g.Endpoints = append(g.Endpoints, Endpoint{Node: int32(i), Port: int32(p), Leaf: leaf})
 		}
 	}
-	return g, g.address()
-}
-
-// address gives every leaf a subnet and every endpoint an address in it.
-// Endpoints without a leaf share one.
-func (g *Graph) address() error {
-	subnetOf := make([]int32, len(g.Nodes)+1) // by leaf; the last: none
-	for i := range subnetOf {
-		subnetOf[i] = -1
-	}
-	var size []uint32 // endpoints so far, by subnet
-	most := uint32(0)
-	for i := range g.Endpoints {
-		e := &g.Endpoints[i]
-		at := e.Leaf
-		if at < 0 {
-			at = int32(len(g.Nodes))
-		}
-		if subnetOf[at] < 0 {
-			subnetOf[at] = int32(len(size))
-			size = append(size, 0)
-		}
-		e.Subnet = int(subnetOf[at])
-		size[e.Subnet]++
-		most = max(most, size[e.Subnet])
-	}
-	hostBits := max(usualHostBits, bits.Len32(most+reservedHosts-1))
-	if len(size) > 1<<(addrBits-usualHostBits) {
-		hostBits = bits.Len32(most + reservedHosts - 1)
-	}
-	if uint64(len(size))<<hostBits > 1<<addrBits {
-		return fmt.Errorf("%d leaves with up to %d endpoints do not fit into 10.0.0.0/8", len(size), most)
-	}
-	clear(size)
-	for i := range g.Endpoints {
-		e := &g.Endpoints[i]
-		size[e.Subnet]++
-		a := uint32(e.Subnet)<<hostBits | size[e.Subnet]
-		e.Addr = netip.AddrFrom4([4]byte{10, byte(a >> 16), byte(a >> 8), byte(a)})
-	}
-	return nil
+	return g, g.subnetPerLeaf()
 }

@@ -18,12 +18,12 @@ type Dumbbell struct {
 // Validate implements Shape.
 func (d Dumbbell) Validate() error {
 	c := checks{shape: "dumbbell"}
-	c.count("left", d.Left, 1, MaxPorts-1)
-	c.count("right", d.Right, 1, MaxPorts-1)
-	c.rate("rate", d.Rate)
-	c.rate("bottleneck rate", or(d.BottleneckRate, d.Rate))
-	c.delay("delay", d.Delay)
-	c.delay("bottleneck delay", d.BottleneckDelay)
+	c.count("Left", d.Left, 1, MaxPorts-1)
+	c.count("Right", d.Right, 1, MaxPorts-1)
+	c.rate("Rate", d.Rate)
+	c.rate("BottleneckRate", or(d.BottleneckRate, d.Rate))
+	c.delay("Delay", d.Delay)
+	c.delay("BottleneckDelay", d.BottleneckDelay)
 	return c.err
 }
 

@@ -31,6 +31,16 @@ type Graph struct {
 	Nodes     []Node
 	Links     []Link
 	Endpoints []Endpoint // by host in the order of nodes, then by port
+	// Static routes replace shortest paths: Routes has them from the start.
+	Static []Static
+}
+
+// Static is a route that somebody has laid: a switch, where to, by which ports.
+type Static struct {
+	Switch   int32
+	Leaf     int32 // a switch: all endpoints that hang on it; -1: Endpoint
+	Endpoint int32
+	Ports    []uint16 // of Switch, ascending
 }
 
 // Node is a host or a switch.
@@ -46,6 +56,9 @@ type Node struct {
 	Ports []Port
 	// Endpoint is the host's first one: it has len(Ports) of them. -1 of a switch.
 	Endpoint int32
+	// Latency of a switch that a file gives: from the arrival of a packet to its
+	// place in the queue. 0: the scenario's.
+	Latency sim.Time
 }
 
 // Port is one end of a link.

@@ -15,7 +15,7 @@ const (
 )
 
 // Routes says by which ports of a switch an endpoint is reached: every shortest
-// path by number of links, unless Set says otherwise. Hosts do not forward.
+// path by number of links, unless Static or Set says otherwise. Hosts do not forward.
 //
 // Endpoints of one leaf share a column of the table, and equal sets of ports
 // are kept once.
@@ -43,14 +43,15 @@ type Routes struct {
 
 type span struct{ off, n uint32 }
 
-// static is a route that was Set.
+// static is a route that was Set, by row and column.
 type static struct {
 	row, column int32
 	ports       []uint16
+	leaf        bool // laid for the whole leaf
 }
 
 // Routes computes the routes of a graph with every link up. It fails if the
-// graph is too large for a table.
+// graph is too large for a table, or a static route is impossible.
 func (g *Graph) Routes() (*Routes, error) {
 	r := &Routes{
 		g:      g,
@@ -97,6 +98,17 @@ func (g *Graph) Routes() (*Routes, error) {
 		r.single[i] = uint16(i)
 	}
 	r.Rebuild(nil)
+	for _, s := range g.Static {
+		var err error
+		if s.Leaf >= 0 {
+			err = r.SetLeaf(s.Switch, s.Leaf, s.Ports...)
+		} else {
+			err = r.Set(s.Switch, s.Endpoint, s.Ports...)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	return r, nil
 }
 

@@ -17,11 +17,11 @@ type Star struct {
 // Validate implements Shape.
 func (s Star) Validate() error {
 	c := checks{shape: "star"}
-	c.count("hosts", s.Hosts, 1, MaxPorts)
+	c.count("Hosts", s.Hosts, 1, MaxPorts)
 	c.count("NICs", or(s.NICs, 1), 1, MaxHostPorts)
-	c.rate("rate", s.Rate)
-	c.delay("delay", s.Delay)
-	c.count("ports of the switch", s.Hosts*or(s.NICs, 1), 1, MaxPorts)
+	c.rate("Rate", s.Rate)
+	c.delay("Delay", s.Delay)
+	c.atMost("ports of the switch", s.Hosts*or(s.NICs, 1), MaxPorts)
 	return c.err
 }
 

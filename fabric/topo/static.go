@@ -22,23 +22,25 @@ func (r *Routes) Set(sw, dst int32, ports ...uint16) error {
 	if err := r.split(dst); err != nil {
 		return err
 	}
-	r.remember(sw, r.column[dst], ports)
+	r.remember(static{r.row[sw], r.column[dst], slices.Clone(ports), false})
 	return nil
 }
 
-// SetLeaf is Set for every endpoint of a leaf, except those that have a route
-// of their own.
+// SetLeaf is Set for every endpoint of a leaf, except those for which the
+// switch has a route of their own.
 func (r *Routes) SetLeaf(sw, leaf int32, ports ...uint16) error {
-	c := slices.Index(r.leaves, leaf)
-	if c < 0 {
+	if !slices.Contains(r.leaves, leaf) {
 		return fmt.Errorf("route of node %d: node %d is no leaf: no endpoint hangs on it", sw, leaf)
 	}
 	if err := r.check(sw, ports); err != nil {
 		return err
 	}
 	for c, l := range r.leaves {
-		if l == leaf && !r.isSet(sw, int32(c)) {
-			r.remember(sw, int32(c), ports)
+		if l != leaf {
+			continue
+		}
+		if i := r.find(r.row[sw], int32(c)); i < 0 || r.static[i].leaf {
+			r.remember(static{r.row[sw], int32(c), slices.Clone(ports), true})
 		}
 	}
 	return nil
@@ -89,29 +91,30 @@ func (r *Routes) split(dst int32) error {
 	}
 	for _, s := range r.static { // what holds for the leaf holds for it
 		if s.column == old {
-			r.static = append(r.static, static{s.row, int32(c), s.ports})
+			r.static = append(r.static, static{s.row, int32(c), s.ports, true})
 		}
 	}
 	return nil
 }
 
-func (r *Routes) isSet(sw, column int32) bool {
-	return slices.ContainsFunc(r.static, func(s static) bool { return s.row == r.row[sw] && s.column == column })
+func (r *Routes) find(row, column int32) int {
+	return slices.IndexFunc(r.static, func(s static) bool { return s.row == row && s.column == column })
 }
 
-func (r *Routes) remember(sw, column int32, ports []uint16) {
-	s := static{r.row[sw], column, slices.Clone(ports)}
-	i := slices.IndexFunc(r.static, func(o static) bool { return o.row == s.row && o.column == column })
-	if i >= 0 {
+func (r *Routes) remember(s static) {
+	if i := r.find(s.row, s.column); i >= 0 {
 		r.static[i] = s
 	} else {
 		r.static = append(r.static, s)
 	}
-	r.apply(&s)
+	if !r.apply(&s) { // none of its ports is up
+		r.Rebuild(func(link int32) bool { return !r.up[link] })
+	}
 }
 
-// apply puts the ports that are up into the table.
-func (r *Routes) apply(s *static) {
+// apply puts the ports that are up into the table, and reports whether there
+// are any.
+func (r *Routes) apply(s *static) bool {
 	node := &r.g.Nodes[r.nodes[s.row]]
 	r.ports = r.ports[:0]
 	for _, p := range s.ports {
@@ -119,7 +122,9 @@ func (r *Routes) apply(s *static) {
 			r.ports = append(r.ports, p)
 		}
 	}
-	if len(r.ports) > 0 {
-		r.table[int(s.row)*r.stride+int(s.column)] = r.intern(r.ports)
+	if len(r.ports) == 0 {
+		return false
 	}
+	r.table[int(s.row)*r.stride+int(s.column)] = r.intern(r.ports)
+	return true
 }
