@@ -171,15 +171,16 @@ type Flow struct {
 	CNPsHandled   uint64 // by the sender's RP
 	MinRate       sim.Rate
 	LastRate      sim.Rate
-	QPs           int    // queue pairs it is spread over; 0 means 1
-	Cuts          uint64 // of its reaction point: rate cuts,
-	Clamps        uint64 // ... those in which R_T was set to R_C,
-	Recoveries    uint64 // ... and steps of fast recovery,
-	Additive      uint64 // of additive
-	Hyper         uint64 // and of hyper increase
-	Silent        string // of a running one: why it is silent at the end
-	Path          []Hop  // of its first data packet (or first queue pair's): the sending NIC's egress first
-	Paths         int    // distinct ones, of flows with several queue pairs
+	QPs           int      // queue pairs it is spread over; 0 means 1
+	RateLimit     sim.Rate // what it may send at most by its own will; 0: no limit
+	Cuts          uint64   // of its reaction point: rate cuts,
+	Clamps        uint64   // ... those in which R_T was set to R_C,
+	Recoveries    uint64   // ... and steps of fast recovery,
+	Additive      uint64   // of additive
+	Hyper         uint64   // and of hyper increase
+	Silent        string   // of a running one: why it is silent at the end
+	Path          []Hop    // of its first data packet (or first queue pair's): the sending NIC's egress first
+	Paths         int      // distinct ones, of flows with several queue pairs
 }
 
 // Hop is an egress on a path.
