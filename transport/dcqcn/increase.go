@@ -90,16 +90,14 @@ func (s *steps) of(kind phase) *uint32 {
 // and returns how many: those that all add the same to R_T while R_T-R_C no
 // longer changes. n may be huge after a long silence. With A added to R_T the
 // distance d becomes floor((d+A)/2), which stands still at A and at A-1; R_C
-// then rises by A as R_T does.
+// then rises by A as R_T does. Extra fast recovery does not disturb it: after
+// any event R_T is at most 2·R_C.
 func (r *RP) skip(n uint64, run, other *uint32, last phase) uint64 {
 	p := r.p
 	t, b := r.timeStage, r.byteStage
 	s := *run
 	if !p.StageBeforeEvent {
-		if s == math.MaxUint32 {
-			s--
-		}
-		s++
+		count(&s, 1)
 		if run == &r.timeStage {
 			t = s
 		} else {
@@ -109,9 +107,6 @@ func (r *RP) skip(n uint64, run, other *uint32, last phase) uint64 {
 	kind, a := p.classify(t, b, r.line)
 	d := r.rt - r.rc
 	if d != a && d+1 != a || p.HyperHalves && kind != last {
-		return 0
-	}
-	if p.ExtraFastRecovery && d/9 >= r.rc {
 		return 0
 	}
 	n = min(n, p.alike(kind, s, *other, run == &r.timeStage))

@@ -29,9 +29,6 @@ const (
 	AlphaPeriodic
 )
 
-// Fraction is an exact share Num/Den.
-type Fraction struct{ Num, Den uint32 }
-
 // Params holds every knob of DCQCN. A value comes from [Preset]; the fields may
 // then be changed, and [Params.Validate] says whether they make sense. An NP or
 // RP borrows a *Params for its life: nobody may write to it meanwhile; many
@@ -140,8 +137,8 @@ type Params struct {
 	// HyperHalves: hyper_halves. A counter that expires in hyper increase runs
 	// for half its interval next (ns3-rdma).
 	HyperHalves bool
-	// ExtraFastRecovery: extra_fast_recovery. A counter that expires for the
-	// first time after a cut and finds R_T > 10·R_C divides R_T by 8 first
+	// ExtraFastRecovery: extra_fast_recovery. While a stage is 1 and
+	// R_T > 10·R_C an increase event divides R_T by 8 instead of adding to it
 	// (802.1Qau, ns3-rdma).
 	ExtraFastRecovery bool
 }

@@ -6,11 +6,6 @@ import (
 	"time"
 )
 
-const (
-	mega = 1_000_000
-	giga = 1_000_000_000
-)
-
 // Presets returns the names that [Preset] knows.
 func Presets() []string { return []string{"paper", "mlx5", "hpcc"} }
 
