@@ -55,6 +55,15 @@ func (n *NIC) SetDrain(now sim.Time, rate sim.Rate) {
 // Held returns the bytes in the receive buffer.
 func (n *NIC) Held() int64 { return n.in.held }
 
+// HeldPackets returns the packets in the receive buffer.
+func (n *NIC) HeldPackets() int64 {
+	k := n.in.pcie.Len()
+	for i := range n.in.queues {
+		k += n.in.queues[i].q.Len()
+	}
+	return int64(k)
+}
+
 // Arrive implements port.Node.
 func (n *NIC) Arrive(now sim.Time, _ int, p *sim.Packet) {
 	r := &n.in

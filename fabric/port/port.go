@@ -130,6 +130,18 @@ func (p *Port) Busy() sim.Time { return p.busy }
 // must have been given a Rand.
 func (p *Port) SetErrorRate(rate uint64) { p.cfg.ErrorRate = rate }
 
+// DownFor returns how long the link has been down in all, up to now.
+func (p *Port) DownFor(now sim.Time) sim.Time {
+	if p.down {
+		return p.Stats.Down + now - p.downAt
+	}
+	return p.Stats.Down
+}
+
+// InAir returns how many packets are on their way from this end, and how many
+// control frames wait to be sent.
+func (p *Port) InAir() int { return p.air.n + p.control.Len() }
+
 // Down reports whether the link is down.
 func (p *Port) Down() bool { return p.down }
 

@@ -44,6 +44,22 @@ type Flow struct {
 	// Message cuts it into messages of so many bytes, posted one behind the
 	// other; 0: one.
 	Message int64
+	// Rate limits each queue pair; 0: not.
+	Rate sim.Rate
 	// Endless flows are not waited for.
 	Endless bool
+}
+
+// String returns "WRITE", "SEND", "READ" or "TCP".
+func (o Op) String() string {
+	switch o {
+	case Send:
+		return "SEND"
+	case Read:
+		return "READ"
+	case TCP:
+		return "TCP"
+	case Write:
+	}
+	return "WRITE"
 }

@@ -1,0 +1,427 @@
+package fabric
+
+import (
+	"fmt"
+
+	"github.com/verbena-rdma/verbena/fabric/host"
+	"github.com/verbena-rdma/verbena/fabric/port"
+	"github.com/verbena-rdma/verbena/fabric/result"
+	"github.com/verbena-rdma/verbena/fabric/scenario"
+	"github.com/verbena-rdma/verbena/fabric/sim"
+	"github.com/verbena-rdma/verbena/fabric/swtch"
+	"github.com/verbena-rdma/verbena/fabric/theory"
+	"github.com/verbena-rdma/verbena/fabric/topo"
+	"github.com/verbena-rdma/verbena/fabric/work"
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/transport/dcqcn"
+)
+
+// nodeSettings is what the run has to know of a node's configuration.
+type nodeSettings struct {
+	sw         *scenario.Switch // of a switch
+	host       *scenario.Host   // of a host
+	cfg        swtch.Config     // of a switch
+	lossless   uint8            // priorities with PFC
+	marks      uint8            // priorities with ECN
+	used       uint8            // priorities that the traffic may use here
+	stormAfter sim.Time
+	headroom   []int64 // by port: what a lossless group has
+	need       []int64 // by port: what lossless operation takes
+}
+
+// New composes a run of a scenario over its graph and traffic. Nothing has
+// happened yet.
+func New(sc *scenario.Scenario, g *topo.Graph, traffic work.Stream) (*Run, error) {
+	r := &Run{
+		S: sim.New(sc.Seed), Scenario: sc, Graph: g, source: traffic, more: true,
+		lanes: make(map[*host.Conn]*lane), shared: make(map[uint64]*lane),
+		untilFlows: sc.Until != scenario.UntilDuration,
+		settings:   make([]nodeSettings, len(g.Nodes)), downLink: make([]bool, len(g.Links)),
+		Switches: make([]*swtch.Switch, len(g.Nodes)), Ports: make([][]*port.Port, len(g.Nodes)),
+		NICs: make([]*host.NIC, len(g.Endpoints)),
+	}
+	var err error
+	if r.Routes, err = g.Routes(); err != nil {
+		return nil, err
+	}
+	params := make(map[string]*dcqcn.Params)
+	for i := range g.Nodes {
+		if err := r.addNode(int32(i), params); err != nil {
+			return nil, fmt.Errorf("%s: %w", g.Nodes[i].Name, err)
+		}
+	}
+	r.connect()
+	r.shape = r.shapeOf()
+	if err := r.planFaults(); err != nil {
+		return nil, err
+	}
+	r.feed(0)
+	if r.err != nil {
+		return nil, r.err
+	}
+	if len(r.out) == 0 && len(sc.Faults) == 0 && !r.more {
+		r.untilFlows = false
+	}
+	r.S.At(sc.Duration, r, evEnd)
+	r.beside = 1
+	r.setSampler()
+	if r.sampler.on {
+		r.beside++
+	}
+	r.S.At(watchEvery, r, evWatch)
+	return r, nil
+}
+
+// addNode makes a host's NICs or a switch, without ports.
+func (r *Run) addNode(node int32, params map[string]*dcqcn.Params) error {
+	g, sc := r.Graph, r.Scenario
+	n := &g.Nodes[node]
+	st := &r.settings[node]
+	if n.Kind == topo.Switch {
+		s := sc.SwitchFor(n.Name)
+		st.sw = &s
+		st.lossless = uint8(s.PFC.Priorities)
+		st.stormAfter = s.PFC.Watchdog.Detect
+		if st.stormAfter == 0 {
+			st.stormAfter = 200 * sim.Millisecond
+		}
+		r.switchConfig(node)
+		w, err := swtch.New(r.S, st.cfg, r.Routes, r)
+		if err != nil {
+			return err
+		}
+		r.Switches[node] = w
+		return nil
+	}
+	h := sc.HostFor(n.Name)
+	st.host, st.lossless = &h, uint8(h.NIC.PFC)
+	st.stormAfter = 200 * sim.Millisecond
+	for i := range n.Ports {
+		c, err := r.nicConfig(node, int32(i), &h, params)
+		if err != nil {
+			return err
+		}
+		nic, err := host.New(r.S, c, r)
+		if err != nil {
+			return err
+		}
+		r.NICs[n.Endpoint+int32(i)] = nic
+	}
+	return nil
+}
+
+// maxFrame is the longest frame of the scenario, destination MAC to FCS.
+func (r *Run) maxFrame() int64 {
+	p := &r.Scenario.Packet
+	n := p.Payload
+	if n == 0 {
+		n = p.MTU
+	}
+	head := p.Header
+	if head < 0 {
+		head = 14 + 20 + 8 + 12 + 16 + 4 + 4
+	}
+	return max(int64(n+head), int64(r.Scenario.Host.TCP.MSS)+58)
+}
+
+// switchConfig makes the configuration of a switch.
+func (r *Run) switchConfig(node int32) {
+	g := r.Graph
+	n, st := &g.Nodes[node], &r.settings[node]
+	s := st.sw
+	c := swtch.Config{
+		Name: n.Name, ID: node, Ports: len(n.Ports), CutThrough: s.Mode == scenario.CutThrough, Latency: s.Latency,
+		MTU: s.MTU, DSCPToPrio: s.DSCPMap, PCPToPrio: swtch.Identity(), PrioToGroup: s.GroupMap,
+		ECMP: swtch.ECMP{Seed: uint64(s.ECMP.Seed.Value)}, GlobalPause: s.PFC.GlobalPause,
+		Router: r.Scenario.Topology.Subnets == scenario.SubnetPerLeaf,
+	}
+	if s.ECMP.Seed.PerSwitch {
+		c.ECMP.Seed = sim.NewRand(r.Scenario.Seed, "ecmp "+n.Name).Uint64()
+	}
+	if s.ECMP.Fields == "ip" {
+		c.ECMP.Fields = swtch.Addresses
+	}
+	if s.Trust == scenario.TrustPCP {
+		c.Trust = swtch.TrustPCP
+	}
+	c.Subnets = make([]int32, len(g.Endpoints))
+	if c.Router {
+		for i := range g.Endpoints {
+			c.Subnets[i] = int32(g.Endpoints[i].Subnet)
+		}
+	}
+	if d := s.PFC.Watchdog; d.On {
+		c.Watchdog = swtch.Watchdog{Detect: d.Detect, Restore: d.Restore, Action: swtch.DropAll}
+		if d.Action == "forward" {
+			c.Watchdog.Action = swtch.Forward
+		}
+	}
+	b := &s.Buffer
+	c.Buffer.Total, c.Buffer.Cell = int64(b.Total), int(b.Cell)
+	if b.Total == 0 {
+		c.Buffer.Total = 1 << 38
+	}
+	c.Buffer.SharedHeadroom = int64(b.HeadroomPool)
+	st.headroom, st.need = make([]int64, len(n.Ports)), make([]int64, len(n.Ports))
+	slowest := g.Link(node, 0).Rate
+	for i := range n.Ports {
+		slowest = min(slowest, g.Link(node, int32(i)).Rate)
+	}
+	for i := range c.PerPort() {
+		r.portConfig(node, i, &c.Port[i], slowest)
+	}
+	st.cfg = c
+}
+
+// portConfig makes the configuration of one port of a switch.
+func (r *Run) portConfig(node int32, i int, c *swtch.PortConfig, slowest sim.Rate) {
+	st := &r.settings[node]
+	s, b := st.sw, &st.sw.Buffer
+	link := r.Graph.Link(node, int32(i))
+	st.need[i] = theory.IdealHeadroom(int64(link.Rate), int64(link.Delay), r.maxFrame()+int64(r.gap()), 64+int64(r.gap()), int64(r.responseAt(node, i)))
+	switch b.Headroom.Rule {
+	case scenario.HeadroomHPCC:
+		st.headroom[i] = theory.HPCCHeadroom(int64(link.Rate), int64(link.Delay))
+	case scenario.HeadroomConweave:
+		st.headroom[i] = theory.ConweaveHeadroom(int64(link.Rate), int64(link.Delay), r.maxFrame())
+	case scenario.HeadroomBytes:
+		st.headroom[i] = int64(b.Headroom.Bytes)
+	case scenario.HeadroomAuto:
+		st.headroom[i] = st.need[i]
+	}
+	scale := uint64(1)
+	if b.ScaleAlpha && slowest > 0 {
+		for rate := slowest * 2; rate <= link.Rate; rate *= 2 {
+			scale *= 2
+		}
+	}
+	var groupLossless uint8
+	for q := range uint8(8) {
+		if s.PFC.Priorities.Has(q) {
+			groupLossless |= 1 << s.GroupMap[q]
+		}
+	}
+	for q := range uint8(8) {
+		lossless := s.PFC.Priorities.Has(q)
+		e := &c.Queue[q]
+		e.Lossless = lossless
+		e.Strict = s.Scheduler.Strict.Has(q)
+		e.Weight = int(s.Scheduler.Weights[q])
+		if m, ok := s.ECN.For(q, link.Rate); ok {
+			st.marks |= 1 << q
+			e.ECN = swtch.ECN{KMin: int64(m.KMin), KMax: int64(m.KMax), PMax: uint32(min(uint64(m.PMax), 1<<32-1)), AtEnqueue: s.ECN.At == scenario.AtEnqueue}
+		}
+		e.NoDrop = !s.ECN.DropNotECT
+		if !lossless && b.EgressAlpha != 0 {
+			e.Limit = swtch.Limit{Mode: swtch.Dynamic, Alpha: alpha16(b.EgressAlpha, 1)}
+		}
+		group := &c.Group[q]
+		on := groupLossless&(1<<q) != 0
+		group.Reserved = int64(b.Reserved)
+		a := b.LossyAlpha
+		if on {
+			a = b.Alpha
+			group.Headroom = st.headroom[i]
+			group.XON, group.XONOffset = int64(b.XON), int64(b.XONOffset)
+		}
+		if own := b.AlphaBy[q]; own != 0 {
+			a = own
+		}
+		group.Limit = swtch.Limit{Mode: swtch.Dynamic, Alpha: alpha16(a, scale)}
+		if on && b.XOFF > 0 {
+			group.Limit = swtch.Limit{Mode: swtch.Static, Bytes: int64(b.XOFF)}
+		}
+		if !r.groupUsed(s, q) {
+			*group = swtch.Group{}
+		}
+	}
+}
+
+// groupUsed reports whether any priority is mapped to a group: others need no
+// memory.
+func (r *Run) groupUsed(s *scenario.Switch, group uint8) bool {
+	for q, g := range s.GroupMap {
+		if g == group && r.usedPrios()&(1<<q) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// usedPrios is the priorities that traffic may be in: those that any code point
+// in use is mapped to, on any switch or host.
+func (r *Run) usedPrios() uint8 {
+	if r.used != 0 {
+		return r.used
+	}
+	m := uint8(0)
+	add := func(prio, dscp uint8) {
+		m |= 1 << (prio & 7)
+		for i := range r.Graph.Nodes {
+			if r.Graph.Nodes[i].Kind == topo.Switch {
+				s := r.Scenario.SwitchFor(r.Graph.Nodes[i].Name)
+				m |= 1 << (s.DSCPMap[dscp&63] & 7)
+				if len(r.Scenario.Switches) == 0 {
+					break
+				}
+			}
+		}
+	}
+	hosts := []scenario.Host{r.Scenario.Host}
+	for i := range r.Graph.Nodes {
+		if r.Graph.Nodes[i].Kind == topo.Host && len(r.Scenario.Hosts) > 0 {
+			hosts = append(hosts, r.Scenario.HostFor(r.Graph.Nodes[i].Name))
+		}
+	}
+	for i := range hosts {
+		h := &hosts[i]
+		add(h.RDMA.Priority, h.RDMA.DSCP)
+		add(h.CNP.Priority, h.CNP.DSCP)
+		add(h.TCP.Priority, h.TCP.DSCP)
+	}
+	for i := range r.Scenario.Workload {
+		w := &r.Scenario.Workload[i]
+		prio, dscp := w.Priority, w.DSCP
+		if prio < 0 {
+			prio = int8(r.Scenario.Host.RDMA.Priority)
+		}
+		if dscp < 0 {
+			dscp = int8(r.Scenario.Host.RDMA.DSCP)
+		}
+		add(uint8(prio), uint8(dscp))
+	}
+	r.used = m
+	return m
+}
+
+func alpha16(a scenario.Ratio, scale uint64) uint32 {
+	return uint32(min(max(uint64(a)*scale>>16, 1), 64*swtch.AlphaOne))
+}
+
+// responseAt is how long the neighbour at a port takes to obey a pause.
+func (r *Run) responseAt(node int32, i int) sim.Time {
+	peer := r.Graph.Nodes[node].Ports[i].Peer
+	name := r.Graph.Nodes[peer].Name
+	if r.Graph.Nodes[peer].Kind == topo.Host {
+		return r.Scenario.HostFor(name).NIC.ResponseDelay
+	}
+	return r.Scenario.SwitchFor(name).PFC.ResponseDelay
+}
+
+// nicConfig makes the configuration of a NIC.
+func (r *Run) nicConfig(node, i int32, h *scenario.Host, params map[string]*dcqcn.Params) (host.Config, error) {
+	g, sc := r.Graph, r.Scenario
+	n := &g.Nodes[node]
+	e := n.Endpoint + i
+	link := g.Link(node, i)
+	mtu := h.MTU
+	if mtu == 0 {
+		mtu = sc.Packet.MTU
+	}
+	c := host.Config{
+		Name: n.Name, Node: node, Port: int(i), Endpoint: e, Addr: g.Endpoints[e].Addr, Rate: link.Rate,
+		MTU: ib.MTUFor(mtu), Payload: sc.Packet.Payload, Header: max(sc.Packet.Header, 0), Control: sc.Packet.Control,
+		V1: h.RoCE == "v1", Tagged: h.Tagged, NoECT: !h.RDMA.ECN,
+		CNPPrio: h.CNP.Priority, CNPDSCP: h.CNP.DSCP, AckEvery: h.RDMA.AckEvery,
+		TimeoutExp: h.RDMA.TimeoutExp, RetryCnt: h.RDMA.RetryCnt, RNRRetry: h.RDMA.RNRRetry, MinRNRTimer: 12,
+		PacketRate: h.NIC.PacketRate, QPRate: h.NIC.QPRate, RxQueues: h.NIC.RxQueues, RxRate: h.NIC.RxRate, RxPackets: h.NIC.RxPacketRate,
+		DrainRate: h.NIC.PCIeRate, RxBuffer: int64(h.NIC.RxBuffer), XOFF: int64(h.NIC.XOFF), XON: int64(h.NIC.XON), Lossless: uint8(h.NIC.PFC),
+	}
+	if c.Payload > mtu {
+		c.Payload = mtu
+	}
+	if c.XOFF == 0 {
+		need := theory.IdealHeadroom(int64(link.Rate), int64(link.Delay), r.maxFrame()+int64(r.gap()), 64+int64(r.gap()), int64(r.responseAt(node, int(i))))
+		c.XOFF = max(c.RxBuffer-need, c.RxBuffer/4)
+	}
+	switch h.NIC.RSS {
+	case "ip":
+		c.RSS = host.RSSAddresses
+	case "off":
+		c.RSS = host.RSSOff
+	}
+	if !h.DCQCN.Off() {
+		key := fmt.Sprintf("%v %v", h.DCQCN, link.Rate)
+		p := params[key]
+		if p == nil {
+			v, err := dcqcn.Preset(h.DCQCN.Preset)
+			if err != nil {
+				return c, err
+			}
+			v = v.Scaled(uint64(link.Rate))
+			p = &v
+			params[key] = p
+		}
+		c.DCQCN = p
+	}
+	return c, nil
+}
+
+// connect makes the links.
+func (r *Run) connect() {
+	g := r.Graph
+	for i := range g.Nodes {
+		r.Ports[i] = make([]*port.Port, len(g.Nodes[i].Ports))
+	}
+	for l := range g.Links {
+		link := &g.Links[l]
+		a := r.makePort(link.A, link.APort, link)
+		b := r.makePort(link.B, link.BPort, link)
+		port.Connect(a, b)
+	}
+}
+
+func (r *Run) makePort(node, i int32, link *topo.Link) *port.Port {
+	st := &r.settings[node]
+	errors := min(link.ErrorRate+uint64(r.Scenario.Topology.ErrorRate), 1<<32)
+	c := port.Config{
+		Rate: link.Rate, Delay: link.Delay, Gap: r.gap(), ErrorRate: errors,
+		Rand: r.S.Rand(fmt.Sprintf("errors %s/%d", r.Graph.Nodes[node].Name, i)),
+	}
+	fc := &port.PFC{Obeys: st.lossless}
+	var owner port.Node
+	if sw := r.Switches[node]; sw != nil {
+		c.Early = st.cfg.CutThrough
+		c.Quanta, c.Global = uint16(st.sw.PFC.Quanta), st.sw.PFC.GlobalPause
+		fc.Response, fc.ObeysPause = st.sw.PFC.ResponseDelay, true
+		owner = sw
+	} else {
+		c.Quanta = uint16(st.host.NIC.Quanta)
+		fc.Response, fc.ObeysPause = st.host.NIC.ResponseDelay, true
+		owner = r.NICs[r.Graph.Nodes[node].Endpoint+i]
+	}
+	p := port.New(r.S, owner, int(i), uint64(node)<<8|uint64(i)&0xFF, c, fc)
+	if sw := r.Switches[node]; sw != nil {
+		sw.SetPort(int(i), p)
+		st.used = r.usedPrios()
+	} else {
+		r.NICs[r.Graph.Nodes[node].Endpoint+i].SetPort(p)
+		st.used = r.usedPrios()
+	}
+	r.Ports[node][i] = p
+	return p
+}
+
+// shapeOf collects what readers of a result need to know.
+func (r *Run) shapeOf() result.Shape {
+	sc := r.Scenario
+	s := result.Shape{
+		Preset: sc.Host.DCQCN.Preset, AckEvery: sc.Host.RDMA.AckEvery, Payload: sc.Packet.Payload, Gap: r.gap(),
+		Lossless: uint8(sc.Switch.PFC.Priorities), CNPPrio: sc.Host.CNP.Priority,
+	}
+	if s.Payload == 0 {
+		s.Payload = sc.Packet.MTU
+	}
+	if len(r.NICs) > 0 {
+		c := r.NICs[0].Config()
+		s.Header = host.HeaderBytes(&c)
+		if p := c.DCQCN; p != nil {
+			s.AI, s.HAI, s.MinRate = sim.Rate(p.RPGAIRate), sim.Rate(p.RPGHAIRate), sim.Rate(p.RPGMinRate)
+			s.IncreaseEvery, s.CNPEvery = sim.Of(p.RPGTimeReset), sim.Of(p.MinTimeBetweenCNPs)
+		}
+		if m, ok := sc.Switch.ECN.For(sc.Host.RDMA.Priority, c.Rate); ok {
+			s.KMin, s.KMax, s.PMax = int64(m.KMin), int64(m.KMax), m.PMax.Float()
+		}
+	}
+	return s
+}

@@ -1,0 +1,18 @@
+package swtch
+
+// Packets returns the number of packets in the switch.
+func (w *Switch) Packets() int {
+	n := 0
+	for i := range w.out {
+		for c := range w.out[i].q {
+			n += w.out[i].q[c].fifo.Len()
+		}
+	}
+	for i := range w.lines {
+		n += w.lines[i].n
+	}
+	return n
+}
+
+// Marked returns how many packets of a priority a port has marked.
+func (w *Switch) Marked(port int, prio uint8) uint64 { return w.out[port].q[prio&7].marked }
