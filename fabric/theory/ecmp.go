@@ -18,23 +18,37 @@ func NoCollision(flows, paths int) float64 {
 // MaxLoad returns the distribution of the flows on the busiest of equal paths:
 // element j is the probability that it carries exactly j. A uniform hash is balls
 // in bins; the paths are filled one after the other, each with a binomial part of
-// what is left. Empty without a path.
+// what is left. Empty without a path. It takes about flows * paths * (busiest)^2
+// steps: a second for 1,000 flows on 100 paths.
 func MaxLoad(flows, paths int) []float64 {
 	if paths < 1 || flows < 0 {
 		return nil
 	}
 	dist := make([]float64, flows+1)
+	lf := logFactorials(flows)
 	before := 0.0
 	for j := range dist {
-		p := allWithin(flows, paths, j)
+		p := allWithin(flows, paths, j, lf)
 		dist[j] = max(0, p-before)
 		before = p
+		if p > 1-1e-14 {
+			break // the rest is rounding
+		}
 	}
 	return dist
 }
 
+// logFactorials returns ln(0!) … ln(n!).
+func logFactorials(n int) []float64 {
+	lf := make([]float64, n+1)
+	for i := 1; i <= n; i++ {
+		lf[i] = lf[i-1] + math.Log(float64(i))
+	}
+	return lf
+}
+
 // allWithin returns the probability that no path has more than most flows.
-func allWithin(flows, paths, most int) float64 {
+func allWithin(flows, paths, most int, lf []float64) float64 {
 	// at[r] is the probability that r flows are left for the paths to come and
 	// none before has too many.
 	at := make([]float64, flows+1)
@@ -47,7 +61,7 @@ func allWithin(flows, paths, most int) float64 {
 				continue
 			}
 			for j := 0; j <= min(most, r); j++ {
-				next[r-j] += p * binomial(r, j, q)
+				next[r-j] += p * binomial(r, j, q, lf)
 			}
 		}
 		at = next
@@ -60,9 +74,8 @@ func allWithin(flows, paths, most int) float64 {
 }
 
 // binomial returns the probability of j successes of probability q in n.
-func binomial(n, j int, q float64) float64 {
-	lg := func(x int) float64 { v, _ := math.Lgamma(float64(x) + 1); return v }
-	return math.Exp(lg(n) - lg(j) - lg(n-j) + float64(j)*math.Log(q) + float64(n-j)*math.Log1p(-q))
+func binomial(n, j int, q float64, lf []float64) float64 {
+	return math.Exp(lf[n] - lf[j] - lf[n-j] + float64(j)*math.Log(q) + float64(n-j)*math.Log1p(-q))
 }
 
 // ExpectedMaxLoad returns the mean of the flows on the busiest path: 2.6 for 8

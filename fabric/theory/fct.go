@@ -16,7 +16,7 @@ type Packets struct {
 
 // Count returns the packets of a message: one for an empty one.
 func (k Packets) Count(size int64) int64 {
-	if size <= 0 {
+	if size <= 0 || k.Payload <= 0 {
 		return 1
 	}
 	return (size-1)/k.Payload + 1
@@ -98,11 +98,13 @@ func (p Path) Delay() int64 {
 	return d
 }
 
-// Rate returns the lowest rate on the path, in bit/s.
+// Rate returns the lowest rate on the path, in bit/s; 0 without a hop.
 func (p Path) Rate() int64 {
-	r := p.Hops[0].Rate
-	for _, h := range p.Hops[1:] {
-		r = min(r, h.Rate)
+	var r int64
+	for i, h := range p.Hops {
+		if i == 0 || h.Rate < r {
+			r = h.Rate
+		}
 	}
 	return r
 }
