@@ -30,8 +30,8 @@ func (w *Switch) Audit() error {
 		if g.in < 0 || g.head < 0 || g.in+g.head != in[at] {
 			return bad("ingress %d group %d: counts %d + %d bytes, holds %d", at>>3, at&7, g.in, g.head, in[at])
 		}
-		if g.head > g.headroom {
-			return bad("ingress %d group %d: %d bytes in headroom of %d", at>>3, at&7, g.head, g.headroom)
+		if g.head > g.conf.Headroom {
+			return bad("ingress %d group %d: %d bytes in headroom of %d", at>>3, at&7, g.head, g.conf.Headroom)
 		}
 		used += g.use()
 		head += g.head
@@ -40,13 +40,15 @@ func (w *Switch) Audit() error {
 		}
 	}
 	m := &w.mmu
-	if m.used != used || m.head != head || used > m.shared || head > m.pool {
-		return bad("shared %d of %d and headroom %d of %d in use, by groups %d and %d", m.used, m.shared, m.head, m.pool, used, head)
+	if m.used != used || m.head != head || used > m.shared || head > m.headroom {
+		return bad("shared %d of %d and headroom %d of %d in use, by groups %d and %d", m.used, m.shared, m.head, m.headroom, used, head)
 	}
 	for i := range w.out {
 		e := &w.out[i]
-		for c := range e.q {
-			q := &e.q[c]
+		for c, q := range e.q {
+			if q == nil {
+				continue
+			}
 			if q.held != queue[i<<3|c] {
 				return bad("queue %d of port %d: counts %d bytes, holds %d", c, i, q.held, queue[i<<3|c])
 			}
@@ -57,7 +59,7 @@ func (w *Switch) Audit() error {
 	}
 	if w.held.bytes != nil {
 		for at := range w.in {
-			if !w.in[at].lossless {
+			if !w.in[at].conf.lossless {
 				continue
 			}
 			row := w.held.row(at>>3, uint8(at&7))

@@ -2,14 +2,13 @@ package swtch
 
 import "github.com/verbena-rdma/verbena/fabric/sim"
 
-// mmu is the state of the shared and headroom parts of the buffer.
+// mmu is the state of the shared part and of headroom, in bytes.
 type mmu struct {
-	cell       int
+	cell       uint32
 	shared     int64 // size of the shared part
 	used       int64 // of it
-	headroom   int64 // size of all headroom
-	pool       int64 // size of the shared headroom, else the most that is
-	head       int64 // used of headroom
+	headroom   int64 // size of all headroom: the pool, if it is shared
+	head       int64 // used of it
 	reserved   int64 // size of all reserved parts
 	peakShared int64
 	peakHead   int64
@@ -19,16 +18,17 @@ type mmu struct {
 type ingress struct {
 	in       int64 // held outside headroom
 	head     int64 // held in headroom
-	reserved int64
-	headroom int64
-	limit    Limit
-	xon      int64
-	offset   int64
-	peak     int64
+	peak     int64 // of both
 	peakHead int64
-	lossless bool
+	conf     *groupConf
 	paused   bool // the neighbour is told to stop
 	waitXON  bool // evXON is scheduled
+}
+
+// groupConf is the configuration of an ingress group.
+type groupConf struct {
+	Group
+	lossless bool
 }
 
 // cells returns n in whole cells, in bytes.
@@ -39,41 +39,28 @@ func cells(n int64, cell int) int64 {
 	return (n + int64(cell) - 1) / int64(cell) * int64(cell)
 }
 
+// cost returns the bytes of memory that a packet takes.
 func (m *mmu) cost(p *sim.Packet) int64 {
 	if m.cell <= 1 {
 		return int64(p.Bytes)
 	}
-	c := uint32(m.cell)
-	return int64((uint32(p.Bytes) + c - 1) / c * c)
+	return int64((uint32(p.Bytes) + m.cell - 1) / m.cell * m.cell)
 }
 
+// initBuffer divides the memory, which Validate has found large enough.
 func (w *Switch) initBuffer() {
 	b := &w.cfg.Buffer
 	w.in = make([]ingress, w.cfg.Ports*8)
 	m := &w.mmu
-	m.cell = b.Cell
-	for i := range w.cfg.Ports {
-		c := w.cfg.port(i)
-		for prio := range c.Queue {
-			g := w.cfg.PrioToGroup[prio]
-			if c.Queue[prio].Lossless {
-				w.groups[g] |= 1 << prio
-				w.in[i<<3|int(g)].lossless = true
-			}
-		}
-		for k := range c.Group {
-			g := &w.in[i<<3|k]
-			g.reserved = cells(c.Group[k].Reserved, b.Cell)
-			g.headroom = c.Group[k].Headroom
-			g.limit = c.Group[k].Limit
-			g.xon, g.offset = c.Group[k].XON, c.Group[k].XONOffset
-			m.reserved += g.reserved
-			m.headroom += g.headroom
-		}
+	m.cell = uint32(b.Cell)
+	for i := range w.in {
+		g := &w.out[i>>3].conf.group[i&7]
+		w.in[i].conf = g
+		m.reserved += g.Reserved
+		m.headroom += g.Headroom
 	}
-	m.pool = m.headroom
 	if b.SharedHeadroom > 0 {
-		m.headroom, m.pool = b.SharedHeadroom, b.SharedHeadroom
+		m.headroom = b.SharedHeadroom
 	}
 	m.shared = b.Total - m.reserved - m.headroom
 }
@@ -86,11 +73,14 @@ func (l *Limit) of(free int64) int64 {
 	case Static:
 		return l.Bytes
 	}
-	return 1 << 62
+	return maxBytes
 }
 
 // use returns what a group holds of the shared part.
-func (g *ingress) use() int64 { return max(0, g.in-g.reserved) }
+func (g *ingress) use() int64 { return max(0, g.in-g.conf.Reserved) }
+
+// free returns what is free of the shared part.
+func (m *mmu) free() int64 { return m.shared - m.used }
 
 // admit takes a packet into the buffer, if there is room, and stops the
 // neighbour if that has gone too far.
@@ -98,19 +88,20 @@ func (w *Switch) admit(now sim.Time, p *sim.Packet, out int, q *queue) bool {
 	m := &w.mmu
 	at := int(p.In)<<3 | int(p.Pool)
 	g := &w.in[at]
+	conf := g.conf
 	c := m.cost(p)
 	use := g.use()
-	more := max(0, g.in+c-g.reserved) - use // of the shared part
-	free := m.shared - m.used
-	limit := g.limit.of(free)
+	more := max(0, g.in+c-conf.Reserved) - use // of the shared part
+	free := m.free()
+	limit := conf.Limit.of(free)
 	switch {
-	case more == 0 || more <= free && (g.lossless && use <= limit || use+more <= limit):
+	case more == 0 || more <= free && (conf.lossless && use <= limit || use+more <= limit):
 		g.in += c
 		m.used += more
 		m.peakShared = max(m.peakShared, m.used)
-	case !g.lossless:
+	case !conf.lossless:
 		return false
-	case g.head+c > g.headroom || m.head+c > m.pool:
+	case g.head+c > conf.Headroom || m.head+c > m.headroom:
 		w.xoff(now, at)
 		return false
 	default:
@@ -121,24 +112,24 @@ func (w *Switch) admit(now sim.Time, p *sim.Packet, out int, q *queue) bool {
 	}
 	g.peak = max(g.peak, g.in+g.head)
 	q.held += c
-	if g.lossless {
+	if conf.lossless {
 		w.held.add(p, out, int32(c))
-		if g.head > 0 || g.use() > g.limit.of(m.shared-m.used) {
+		if g.head > 0 || g.use() > conf.Limit.of(m.free()) {
 			w.xoff(now, at)
 		}
 	}
 	return true
 }
 
-// release gives back the room of a packet, and lets the neighbour go on when
-// there is enough again.
+// release gives back the room of a packet, headroom first, and lets the
+// neighbour go on when there is enough again.
 func (w *Switch) release(now sim.Time, p *sim.Packet, out int, q *queue) {
 	m := &w.mmu
 	at := int(p.In)<<3 | int(p.Pool)
 	g := &w.in[at]
 	c := m.cost(p)
 	q.held -= c
-	if g.lossless {
+	if g.conf.lossless {
 		w.held.add(p, out, -int32(c))
 	}
 	if g.head > 0 {
@@ -150,15 +141,15 @@ func (w *Switch) release(now sim.Time, p *sim.Packet, out int, q *queue) {
 	use := g.use()
 	g.in -= c
 	m.used -= use - g.use()
-	if g.paused && g.head == 0 {
-		if int(p.In) == out {
-			// The port is about to send this packet and cannot take another.
-			if !g.waitXON {
-				g.waitXON = true
-				w.s.At(now, w, uint64(at)<<evShift|evXON)
-			}
-			return
-		}
+	if !g.paused || g.head > 0 {
+		return
+	}
+	if int(p.In) != out {
 		w.maybeXON(now, at)
+	} else if !g.waitXON {
+		// The port is about to send this very packet: it cannot take another
+		// frame before this call is over.
+		g.waitXON = true
+		w.s.At(now, w, uint64(at)<<evShift|evXON)
 	}
 }

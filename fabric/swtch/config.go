@@ -39,6 +39,7 @@ const AlphaOne = 1 << 16
 const (
 	maxAlpha = 64 * AlphaOne
 	maxBytes = 1 << 38
+	maxMTU   = 1 << 16
 )
 
 // Limit is a threshold on bytes of the shared part.

@@ -11,6 +11,7 @@ type Stats struct {
 	RxBytes, RxPackets uint64
 	TxBytes            uint64
 	DropBytes          uint64
+	XOFFs, XONs        uint64 // by class
 	Drops              [result.NumDropReasons]uint64
 }
 
@@ -18,10 +19,10 @@ type Stats struct {
 func (w *Switch) drop(now sim.Time, out int, p *sim.Packet, why result.DropReason) {
 	w.Stats.DropBytes += uint64(p.Bytes)
 	switch why {
-	case result.DropWRED, result.DropWatchdog, result.DropMTU:
-		w.out[out].q[p.Prio].drops++
+	case result.DropWRED, result.DropWatchdog, result.DropMTU, result.DropDown:
+		w.queue(out, p.Prio).drops++
 	default:
-		w.out[p.In].q[p.Prio].rx++
+		w.queue(int(p.In), p.Prio).rx++
 	}
 	w.logDrop(now, int(p.In), p, why)
 	w.s.Pool.Put(p)
@@ -38,7 +39,12 @@ func (w *Switch) logDrop(now sim.Time, in int, p *sim.Packet, why result.DropRea
 }
 
 // QueueBytes returns the bytes that wait in a queue.
-func (w *Switch) QueueBytes(port int, prio uint8) int64 { return w.out[port].q[prio&7].fifo.Bytes() }
+func (w *Switch) QueueBytes(port int, prio uint8) int64 {
+	if q := w.out[port].q[prio&7]; q != nil {
+		return q.fifo.Bytes()
+	}
+	return 0
+}
 
 // SharedUsed returns the bytes of the shared part that are in use.
 func (w *Switch) SharedUsed() int64 { return w.mmu.used }
@@ -71,17 +77,21 @@ func (w *Switch) Buffer() result.Buffer {
 // Count fills in what the switch has counted at a port for a priority up to now:
 // drops, marks, queues, buffer, waiting, watchdog. The rest is the port's. RxDrops
 // are those for lack of buffer, route or TTL and of RoCEv1, at the ingress;
-// TxDrops those of WRED, MTU and the watchdog, at the egress.
+// TxDrops those of WRED, MTU, the watchdog and of links that are down, at the
+// egress.
 func (w *Switch) Count(now sim.Time, port int, prio uint8, r *result.PortPrio) {
-	q := &w.out[port].q[prio&7]
+	g := &w.in[port<<3|int(w.cfg.PrioToGroup[prio&7])]
+	r.PeakIngress, r.PeakHeadroom = g.peak, g.peakHead
+	q := w.out[port].q[prio&7]
+	if q == nil {
+		return
+	}
 	x := &q.watch
 	r.RxDrops, r.TxDrops, r.Marked = q.rx, q.drops, q.marked
 	r.PeakQueue = q.peak
 	a := q.area
 	a.add(now, q.fifo.Bytes())
 	r.MeanQueue = a.mean(now)
-	g := &w.in[port<<3|int(w.cfg.PrioToGroup[prio&7])]
-	r.PeakIngress, r.PeakHeadroom = g.peak, g.peakHead
 	r.PausedWaiting = x.waiting
 	if x.stuck {
 		r.PausedWaiting += now - x.since

@@ -1,7 +1,6 @@
 package swtch
 
 import (
-	"math"
 	"math/bits"
 
 	"github.com/verbena-rdma/verbena/fabric/sim"
@@ -10,32 +9,26 @@ import (
 // ce is the code point of congestion experienced (RFC 3168 §5).
 const ce = 3
 
-// marks draws whether the queue, with what it has in it now, marks a packet.
-func (q *queue) marks(w *Switch, _ *sim.Packet) bool {
+// marks draws whether the queue, with what it holds now, marks a packet.
+func (q *queue) marks(r *sim.Rand) bool {
 	n := q.fifo.Bytes()
 	switch {
-	case n <= q.ecn.KMin:
+	case n <= q.kmin:
 		return false
-	case n > q.ecn.KMax:
+	case n > q.kmax:
 		return true
 	}
-	return w.rand.Below(q.ecn.probability(n))
+	return r.Below(q.probability(n))
 }
 
-// probability returns the chance of a mark between KMin and KMax, of 2^32.
-func (e *ECN) probability(n int64) uint64 {
-	p := uint64(e.PMax)
-	if e.PMax == math.MaxUint32 {
-		p = 1 << 32
-	}
-	if e.KMax == e.KMin {
-		return p
-	}
-	hi, lo := bits.Mul64(p, uint64(n-e.KMin))
-	r, _ := bits.Div64(hi, lo, uint64(e.KMax-e.KMin))
-	return r
+// probability returns the chance of a mark at n bytes, kmin < n ≤ kmax, of 2^32.
+func (q *queue) probability(n int64) uint64 {
+	hi, lo := bits.Mul64(q.pmax, uint64(n-q.kmin))
+	p, _ := bits.Div64(hi, lo, uint64(q.kmax-q.kmin))
+	return p
 }
 
+// mark marks a packet that can be marked.
 func (q *queue) mark(p *sim.Packet) {
 	if p.ECN == 1 || p.ECN == 2 {
 		p.ECN = ce

@@ -46,7 +46,7 @@ func (w *Switch) HeldFor(in int, prio uint8, f func(egress int, bytes int64)) {
 }
 
 func (w *Switch) heldFor(at int, f func(egress int, bytes int64)) {
-	if w.held.bytes != nil && w.in[at].lossless {
+	if w.held.bytes != nil && w.in[at].conf.lossless {
 		row := w.held.row(at>>3, uint8(at&7))
 		for out, n := range w.held.bytes[row : row+w.held.ports] {
 			if n > 0 {
@@ -93,8 +93,11 @@ func (w *Switch) mostHeld(at int) (egress int, bytes int64) {
 // each calls f for every packet in the switch, with its egress.
 func (w *Switch) each(f func(p *sim.Packet, out int)) {
 	for out := range w.out {
-		for c := range w.out[out].q {
-			for p := w.out[out].q[c].fifo.Front(); p != nil; p = p.Next {
+		for _, q := range w.out[out].q {
+			if q == nil {
+				continue
+			}
+			for p := q.fifo.Front(); p != nil; p = p.Next {
 				f(p, out)
 			}
 		}

@@ -86,13 +86,21 @@ func (w *Switch) runLine(now sim.Time, i int) {
 		}
 		p, out, cut := d.p, int(d.out), d.cut
 		l.pop()
-		if p.Bad && !cut {
-			// Its end, and so its FCS, came before it had to leave.
-			w.release(now, p, out, &w.out[out].q[p.Prio])
+		q := w.out[out].q[p.Prio]
+		switch {
+		case p.Bad && !cut: // its end, and so its FCS, came before it had to leave
+			w.release(now, p, out, q)
 			w.drop(now, out, p, result.DropError)
-			continue
+		case w.out[out].shut&(1<<p.Prio) != 0:
+			q.watch.dropped++
+			w.release(now, p, out, q)
+			w.drop(now, out, p, result.DropWatchdog)
+		case w.out[out].down:
+			w.release(now, p, out, q)
+			w.drop(now, out, p, result.DropDown)
+		default:
+			w.enqueue(now, out, q, p)
 		}
-		w.enqueue(now, out, p)
 	}
 }
 

@@ -4,8 +4,10 @@ package swtch
 func (w *Switch) Packets() int {
 	n := 0
 	for i := range w.out {
-		for c := range w.out[i].q {
-			n += w.out[i].q[c].fifo.Len()
+		for _, q := range w.out[i].q {
+			if q != nil {
+				n += q.fifo.Len()
+			}
 		}
 	}
 	for i := range w.lines {
@@ -15,4 +17,9 @@ func (w *Switch) Packets() int {
 }
 
 // Marked returns how many packets of a priority a port has marked.
-func (w *Switch) Marked(port int, prio uint8) uint64 { return w.out[port].q[prio&7].marked }
+func (w *Switch) Marked(port int, prio uint8) uint64 {
+	if q := w.out[port].q[prio&7]; q != nil {
+		return q.marked
+	}
+	return 0
+}

@@ -38,13 +38,11 @@ type Switch struct {
 	out []egress
 	mmu mmu
 
-	// lossless and groups: the priorities with PFC, and those of each group.
-	lossless uint8
-	groups   [8]uint8
-	held     held
-	lines    []line
-	paused   uint64 // XOFFs sent
-	Stats    Stats
+	groups [8]uint8 // the lossless priorities of each group
+	held   held
+	lines  []line // nil: a packet is queued at once
+	downs  int    // ports to which nothing may be routed
+	Stats  Stats
 }
 
 // The events of a switch.
@@ -60,20 +58,12 @@ func New(s *sim.Sim, cfg Config, routes Router, log Log) (*Switch, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	cfg.Port = append([]PortConfig(nil), cfg.Port...)
-	if len(cfg.Port) == 0 {
-		cfg.Port = nil
-	}
 	if cfg.Watchdog.Restore == 0 {
 		cfg.Watchdog.Restore = cfg.Watchdog.Detect
 	}
 	w := &Switch{s: s, cfg: cfg, routes: routes, log: log, rand: s.Rand("ecn " + cfg.Name)}
-	w.out = make([]egress, cfg.Ports)
-	for i := range w.out {
-		c := cfg.port(i)
-		w.out[i].init(&c)
-		w.lossless |= w.out[i].lossless
-	}
+	w.initPorts()
+	w.cfg.Port = nil
 	w.initBuffer()
 	w.initHeld()
 	w.initLines()
@@ -93,6 +83,9 @@ func (w *Switch) Name() string { return w.cfg.Name }
 func (w *Switch) Arrive(now sim.Time, in int, p *sim.Packet) {
 	w.Stats.RxBytes += uint64(p.Bytes)
 	w.Stats.RxPackets++
+	if p.Bad && w.cfg.CutThrough {
+		w.out[in].port.Stats.Errors++ // its FCS comes too late to hold it back
+	}
 	prio := w.classify(p)
 	p.Prio, p.Pool, p.In = prio, w.cfg.PrioToGroup[prio], int16(in)
 	if why, ok := w.mayPass(p); !ok {
@@ -105,16 +98,20 @@ func (w *Switch) Arrive(now sim.Time, in int, p *sim.Packet) {
 		return
 	}
 	e := &w.out[out]
-	if p.Bytes > e.mtu {
+	if e.down {
+		w.drop(now, out, p, result.DropDown)
+		return
+	}
+	if p.Bytes > e.conf.mtu {
 		w.drop(now, out, p, result.DropMTU)
 		return
 	}
-	q := &e.q[prio]
+	q := w.queue(out, prio)
 	if bit := uint8(1) << prio; e.shut&bit != 0 {
 		q.watch.dropped++
 		w.drop(now, out, p, result.DropWatchdog)
 		return
-	} else if e.lossless&bit == 0 {
+	} else if e.conf.lossless&bit == 0 {
 		if why, ok := w.takes(q, p); !ok {
 			w.drop(now, out, p, why)
 			return
@@ -122,7 +119,7 @@ func (w *Switch) Arrive(now sim.Time, in int, p *sim.Packet) {
 	}
 	if !w.admit(now, p, out, q) {
 		why := result.DropNoBuffer
-		if w.in[in<<3|int(p.Pool)].lossless {
+		if w.in[in<<3|int(p.Pool)].conf.lossless {
 			why = result.DropHeadroom
 		}
 		w.drop(now, out, p, why)
@@ -132,7 +129,7 @@ func (w *Switch) Arrive(now sim.Time, in int, p *sim.Packet) {
 		w.delay(now, out, p)
 		return
 	}
-	w.enqueue(now, out, p)
+	w.enqueue(now, out, q, p)
 }
 
 // Pull implements [port.Node].
@@ -144,19 +141,14 @@ func (w *Switch) Pull(now sim.Time, out int, stopped uint8) (*sim.Packet, bool) 
 		return nil, false
 	}
 	c := e.pick(ok)
-	q := &e.q[c]
-	p := q.pop(now)
-	if q.fifo.Len() == 0 {
-		e.ready &^= 1 << c
-		e.deficit[c] = 0
-		ok &^= 1 << c
-	}
-	if q.markOut && q.marks(w, p) {
+	q := e.q[c]
+	p := e.dequeue(now, c)
+	if q.markOut && q.marks(w.rand) {
 		q.mark(p)
 	}
 	w.Stats.TxBytes += uint64(p.Bytes)
 	w.release(now, p, out, q)
-	e.asks = ok != 0
+	e.asks = ok&e.ready != 0
 	return p, e.asks
 }
 

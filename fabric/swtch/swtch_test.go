@@ -3,6 +3,8 @@ package swtch
 import (
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/verbena-rdma/verbena/fabric/port"
 	"github.com/verbena-rdma/verbena/fabric/result"
 	"github.com/verbena-rdma/verbena/fabric/sim"
@@ -25,7 +27,7 @@ func directly(n int) direct {
 type station struct {
 	s       *sim.Sim
 	port    *port.Port
-	make    func(now sim.Time) *sim.Packet // nil: nothing more now
+	make    func(now sim.Time, stopped uint8) *sim.Packet // nil: nothing now
 	got     func(now sim.Time, p *sim.Packet)
 	packets int
 	bytes   int64
@@ -37,10 +39,7 @@ func (h *station) Pull(now sim.Time, _ int, stopped uint8) (*sim.Packet, bool) {
 	if h.make == nil {
 		return nil, false
 	}
-	if stopped != 0 {
-		return nil, false
-	}
-	p := h.make(now)
+	p := h.make(now, stopped)
 	return p, p != nil
 }
 
@@ -85,7 +84,7 @@ type link struct {
 	response sim.Time
 }
 
-func newStar(t testing.TB, seed uint64, cfg Config, links ...link) *star {
+func newStar(t rapid.TB, seed uint64, cfg Config, links ...link) *star {
 	t.Helper()
 	x := &star{s: sim.New(seed)}
 	n := cfg.Ports
@@ -123,14 +122,19 @@ func (x *star) packet(src, dst, bytes int, dscp uint8) *sim.Packet {
 
 // greedy makes a host send n packets to dst, as fast as it may.
 func (x *star) greedy(src, dst, n, bytes int, dscp uint8) {
-	x.host[src].make = func(sim.Time) *sim.Packet {
-		if n == 0 {
+	x.host[src].choose(func(stopped uint8) *sim.Packet {
+		if n == 0 || stopped&(1<<(dscp>>3)) != 0 {
 			return nil
 		}
 		n--
 		return x.packet(src, dst, bytes, dscp)
-	}
-	x.host[src].port.Kick(0)
+	})
+}
+
+// choose makes a host send what f makes, as fast as it may.
+func (h *station) choose(f func(stopped uint8) *sim.Packet) {
+	h.make = func(_ sim.Time, stopped uint8) *sim.Packet { return f(stopped) }
+	h.port.Kick(h.s.Now())
 }
 
 // config is a switch with priority 3 lossless, like most RoCE networks.

@@ -71,8 +71,8 @@ func (c *Config) Validate() error {
 }
 
 func (p *PortConfig) validate() error {
-	if p.MTU < 0 {
-		return fmt.Errorf("MTU %d is negative", p.MTU)
+	if p.MTU < 0 || p.MTU > maxMTU {
+		return fmt.Errorf("MTU %d; from 1 to %d are possible, or 0 for any", p.MTU, maxMTU)
 	}
 	for i := range p.Queue {
 		q := &p.Queue[i]

@@ -23,6 +23,9 @@ type watch struct {
 // stopped is called when a class may have become stuck.
 func (w *Switch) stopped(now sim.Time, out int, c uint8) {
 	e := &w.out[out]
+	if e.q[c] == nil {
+		return // never had a packet
+	}
 	x := &e.q[c].watch
 	x.rest = sim.Never
 	if x.stuck || e.ready&^e.ignore&(1<<c) == 0 {
@@ -38,6 +41,9 @@ func (w *Switch) stopped(now sim.Time, out int, c uint8) {
 
 // resumed is called when a class may leave again.
 func (w *Switch) resumed(now sim.Time, out int, c uint8) {
+	if w.out[out].q[c] == nil {
+		return
+	}
 	x := &w.out[out].q[c].watch
 	x.unstick(now)
 	x.rest = now
@@ -94,7 +100,7 @@ func (w *Switch) detect(now sim.Time, out int, c uint8) {
 	switch w.cfg.Watchdog.Action {
 	case DropAll:
 		e.shut |= 1 << c
-		w.drain(now, out, c)
+		w.drain(now, out, c, result.DropWatchdog)
 	case Forward:
 		e.ignore |= 1 << c
 		x.unstick(now)
@@ -125,19 +131,16 @@ func (w *Switch) stormOf(out int, c uint8) result.Storm {
 }
 
 // drain drops what waits in a class.
-func (w *Switch) drain(now sim.Time, out int, c uint8) {
+func (w *Switch) drain(now sim.Time, out int, c uint8, why result.DropReason) {
 	e := &w.out[out]
-	q := &e.q[c]
+	q := e.q[c]
 	q.watch.unstick(now)
-	for {
-		p := q.pop(now)
-		if p == nil {
-			break
+	for e.ready&(1<<c) != 0 {
+		p := e.dequeue(now, c)
+		if why == result.DropWatchdog {
+			q.watch.dropped++
 		}
-		q.watch.dropped++
 		w.release(now, p, out, q)
-		w.drop(now, out, p, result.DropWatchdog)
+		w.drop(now, out, p, why)
 	}
-	e.ready &^= 1 << c
-	e.deficit[c] = 0
 }
