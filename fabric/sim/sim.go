@@ -49,13 +49,13 @@ func (s *Sim) Run(until Time) bool { return s.RunSome(until, 1<<63) }
 // RunSome is Run for at most n events.
 func (s *Sim) RunSome(until Time, n uint64) bool {
 	for ; n > 0 && !s.stopped; n-- {
-		e, ok := s.queue.pop(until)
+		at, h, arg, ok := s.queue.pop(until)
 		if !ok {
 			break
 		}
-		s.now = e.at
+		s.now = at
 		s.handled++
-		e.h.Handle(e.at, e.arg)
+		h.Handle(at, arg)
 	}
 	return s.queue.n > 0
 }
