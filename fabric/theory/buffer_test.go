@@ -6,7 +6,7 @@ import (
 	"github.com/verbena-rdma/verbena/fabric/theory"
 )
 
-// §4.5: 22.4 KB of headroom, 12 MB, 32 ports, 8 priorities, beta 8.
+// SIGCOMM'15 DCQCN §4: 22.4 KB of headroom, 12 MB, 32 ports, 8 priorities, beta 8.
 func TestSwitchBufferOfThePaper(t *testing.T) {
 	b := theory.SwitchBuffer{Bytes: 12e6, Ports: 32, Prios: 8, Headroom: 22.4e3}
 	// The paper cuts digits: 24.475 is printed as 24.47 and 21.756 as 21.75.

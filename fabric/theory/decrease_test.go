@@ -7,7 +7,7 @@ import (
 	"github.com/verbena-rdma/verbena/fabric/theory"
 )
 
-// The note below the table of §3.3: a target clamped from 100 to 10 Gb/s needs
+// The shipped R_AI of a ConnectX and HPCC's: a target clamped from 100 to 10 Gb/s needs
 // 18,000 steps of 5 Mb/s in 300 us, 5.4 s; with HAI 50 Mb/s 0.54 s; with HPCC's 20
 // and 200 Mb/s 1.35 and 0.135 s.
 func TestTargetSteps(t *testing.T) {

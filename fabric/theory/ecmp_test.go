@@ -6,7 +6,7 @@ import (
 	"github.com/verbena-rdma/verbena/fabric/theory"
 )
 
-// §4.8: 8 flows on 8 spines: no collision 0.24 %, E[max] 2.6 flows, and one by
+// 8 flows on 8 spines: no collision 0.24 %, E[max] 2.6 flows, and one by
 // that is 38 %. The mean of the slowest flow's share itself is 41 % (Jensen).
 func TestEightOnEight(t *testing.T) {
 	printed(t, "no collision, %", 100*theory.NoCollision(8, 8), "0.24")

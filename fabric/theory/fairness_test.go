@@ -155,7 +155,7 @@ func TestJain(t *testing.T) {
 	near(t, "nothing", theory.Jain(nil), 1, 0)
 }
 
-// §4.8 and SIGCOMM'15 §2.2: k ports in backlog have 1/k each, so a port with m
+// SIGCOMM'15 DCQCN §2.2: k ports in backlog have 1/k each, so a port with m
 // flows gives each 1/(k m).
 func TestPortFair(t *testing.T) {
 	// Figure 3's switch T4 at 40 Gb/s: H4 alone on its port, the others behind two

@@ -7,8 +7,8 @@ import (
 
 // Packets says how a message is cut: payload bytes of a full packet, and the
 // bytes that each packet costs beside them (headers, ICRC and FCS; preamble and
-// gap too where a comparison counts them). fabric.md's figures are for 1000+48
-// (HPCC's simulator) and 1000+64 (htsim).
+// gap too where a comparison counts them). HPCC's simulator has 1000+48,
+// htsim 1000+64.
 type Packets struct {
 	Payload int64 // > 0
 	Header  int64 // ≥ 0

@@ -13,7 +13,7 @@ const (
 	ns = int64(1e3)
 )
 
-// T32 of fabric.md §6.1 across leaves: four links of 100 Gb/s and 1 us.
+// 32 hosts, 4 leaves, 8 spines, from leaf to leaf: four links of 100 Gb/s and 1 us.
 func t32(tick int64) theory.Path {
 	p := theory.Path{Tick: tick}
 	for range 4 {
@@ -29,10 +29,10 @@ var (
 
 func TestSerialise(t *testing.T) {
 	for _, c := range []struct{ bytes, rate, want int64 }{
-		{64, 400e9, 1280},       // fabric.md §7: 64 B at 400 Gb/s
-		{1048, 100e9, 83840},    // §6.3: 83.84 ns
-		{1048, 400e9, 20960},    // §6.3
-		{60, 100e9, 4800},       // §6.3: 4.8 ns
+		{64, 400e9, 1280},       // 1.28 ns
+		{1048, 100e9, 83840},    // 83.84 ns, and 83 in HPCC's simulator
+		{1048, 400e9, 20960},    // 20.96 ns
+		{60, 100e9, 4800},       // an ACK
 		{1500, 10e9, 1200 * ns}, // 12,000 bits at 10 bits a ns
 		{1, 3e9, 2667},          // 2666.67, up
 		{0, 1, 0},
@@ -59,7 +59,7 @@ func TestPackets(t *testing.T) {
 	near(t, "Goodput", hpcc.Goodput(100e9), 100e9*1000/1048, 1e-15)
 }
 
-// The lone 25 MB flow of §6.3 in HPCC's simulator, which cuts every
+// The lone 25 MB flow as HPCC's simulator ran it, which cuts every
 // transmission to whole ns: 25,003 x 83 ns + 8 us, and 4 x 4 ns of the ACK.
 func TestHPCCLoneFlow(t *testing.T) {
 	equal(t, "completion", t32(ns).Completion(hpcc, 25e6, 60)/ns, 2083265)
@@ -68,12 +68,12 @@ func TestHPCCLoneFlow(t *testing.T) {
 	if s := theory.Slowdown(2083265, 2104320); s != 1 {
 		t.Errorf("slowdown %g; fct_analysis shows at least 1", s)
 	}
-	// §6.5: its goodput is 96.0 Gb/s, where exact links would give 95.4.
+	// Its goodput is 96.0 Gb/s, where exact links would give 95.4.
 	printed(t, "goodput", 25e6*8/2083.265e3, "96.0")
 	printed(t, "exact goodput", hpcc.Goodput(100), "95.4")
 }
 
-// §2: standalone = base_rtt + (size + ceil(size/payload)*header)*8/bottleneck,
+// Standalone = base_rtt + (size + ceil(size/payload)*header)*8/bottleneck,
 // base_rtt = 2*sum(delay) + sum over hops of a payload's transmission.
 func TestStandalone(t *testing.T) {
 	p := theory.Path{Hops: []theory.Hop{{Rate: 25e9, Delay: us}, {Rate: 100e9, Delay: 2 * us}, {Rate: 40e9, Delay: us}}}
@@ -94,7 +94,7 @@ func TestPercentileIndex(t *testing.T) {
 	}
 }
 
-// §4.8: base FCT = sum(delay) + sum_hops(pkt tx) + (n-1) * pkt tx(bottleneck).
+// Base FCT = sum(delay) + sum_hops(pkt tx) + (n-1) * pkt tx(bottleneck).
 func TestDeliveryFormula(t *testing.T) {
 	p := theory.Path{Hops: []theory.Hop{{Rate: 100e9, Delay: us}, {Rate: 25e9, Delay: 500 * ns}, {Rate: 40e9, Delay: us}}}
 	tx := func(rate int64) int64 { return 1048 * 8 * 1000 / (rate / 1e9) }

@@ -8,7 +8,7 @@ import (
 	"github.com/verbena-rdma/verbena/fabric/theory"
 )
 
-// The table of §4.2: mean and standard deviation in KB, and utilisation, of the
+// An independent integration of the same model: mean and standard deviation in KB, and utilisation, of the
 // second half of 0.2 s. Where the loop is at rest or oscillates with a period all
 // digits are met. Where it chatters at Kmax the last digits depend on rounding;
 // slack is what they may be off.
@@ -45,7 +45,7 @@ func TestFluidTable(t *testing.T) {
 	}
 }
 
-// §4.1: with 4 us of delay it settles on exactly q*, and no part of the model is
+// With 4 us of delay it settles on exactly q*, and no part of the model is
 // in both: one is a root, the other an integration.
 func TestFluidSettlesOnTheFixedPoint(t *testing.T) {
 	for _, c := range fixedPoints {
@@ -77,7 +77,7 @@ func TestFluidErrors(t *testing.T) {
 }
 
 // Bode's criterion and the integrator agree on who is stable, for every cell of
-// §4.2 with an interior point. They share the model, not the method. At 40 Gb/s,
+// the table above with an interior point. They share the model, not the method. At 40 Gb/s,
 // 85 us and two flows the margin is a seventh of a degree: the oscillation of 1 KB
 // that the table prints dies slowly.
 func TestPhaseMarginAgreesWithFluid(t *testing.T) {
@@ -110,7 +110,7 @@ func TestPhaseMarginAgreesWithFluid(t *testing.T) {
 	}
 }
 
-// §4.2, the shape that the paper reports: no N is unstable at 4 us, 10 flows are at
+// The shape that the paper reports: no N is unstable at 4 us, 10 flows are at
 // 85; at 100 us the margin is negative for two flows, least near 8, and positive
 // again for many (its own linearisation: -10, -18, above 0 from 35 on); R_AI
 // 10 Mb/s or Kmax 1000 KB help. At 100G and 50 us the paper's margins are all

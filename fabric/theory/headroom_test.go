@@ -8,7 +8,7 @@ import (
 	"github.com/verbena-rdma/verbena/fabric/theory"
 )
 
-// §4.6: a frame is 8*len + 160 bit times, so 9216 B are 73,888, FCoE's 2300 B are
+// A frame is 8*len + 160 bit times, so 9216 B are 73,888, FCoE's 2300 B are
 // 18,560 and the pause frame 672.
 func TestFrameBits(t *testing.T) {
 	equal(t, "9216 B", theory.FrameBits(9216), 73888)
@@ -16,7 +16,7 @@ func TestFrameBits(t *testing.T) {
 	equal(t, "64 B", theory.FrameBits(theory.PauseFrameBytes), 672)
 }
 
-// §4.6, by speed; the response times are 60, 80, 118, 394 and 905 quanta.
+// By speed; the response times are 60, 80, 118, 394 and 905 quanta.
 func TestStandardDelays(t *testing.T) {
 	for _, c := range []struct {
 		rate, intf, resp int64
@@ -59,7 +59,7 @@ func TestHeadroomTerms(t *testing.T) {
 	}
 }
 
-// §4.6 (Cisco): 100 m are 513 ns of fibre, 641 B at 10 Gb/s, and 476 ns of copper, 595 B.
+// Cisco's white paper: 100 m are 513 ns of fibre, 641 B at 10 Gb/s, and 476 ns of copper, 595 B.
 func TestCable(t *testing.T) {
 	equal(t, "fibre", 100*theory.FibrePerMetre, 513*ns)
 	equal(t, "copper", 100*theory.CopperPerMetre, 476*ns)
@@ -69,7 +69,7 @@ func TestCable(t *testing.T) {
 	printed(t, "copper, bytes one way", float64(h.Cable)/16, "595")
 }
 
-// §4.6: at 100G and 1 us HPCC's simulator reserves 37.5 KB and conweave's 27, at
+// At 100G and 1 us HPCC's simulator reserves 37.5 KB and conweave's 27, at
 // 25 ns HPCC's has 0.9 KB, less than a frame, and drops.
 func TestOthersHeadroom(t *testing.T) {
 	printed(t, "HPCC, KB", float64(theory.HPCCHeadroom(100e9, us))/1e3, "37.5")

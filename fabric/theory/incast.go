@@ -68,7 +68,7 @@ func (i Incast) PeakQueue() int64 {
 // burst of so many bytes comes at burstRate beside a stream of base, and the
 // port takes away capacity (all in bit/s). A stream at line rate and a burst at
 // line rate leave the whole burst: an ECN threshold above it is not reached by
-// one burst, which is where the knee of the threshold sweep of fabric.md §6.5 is.
+// one burst, which is where a sweep of the threshold has its knee.
 func BurstPeak(burst, burstRate, base, capacity float64) float64 {
 	if burstRate <= 0 {
 		return 0

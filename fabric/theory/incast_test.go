@@ -8,7 +8,7 @@ import (
 	"github.com/verbena-rdma/verbena/fabric/theory"
 )
 
-// §6.3: 16 x 1000 x 1064 B = 1362 + 8 = 1370 us in htsim, exact; 1341 + 8 = 1349
+// Seen in two simulators: 16 x 1000 x 1064 B = 1362 + 8 = 1370 us in htsim, exact; 1341 + 8 = 1349
 // for 1048 B, and 1336 seen in HPCC's simulator, whose 83.84 ns are 83.
 func TestIncast16(t *testing.T) {
 	for _, c := range []struct {
@@ -30,7 +30,7 @@ func TestIncast16(t *testing.T) {
 	equal(t, "exact", in.LastDelivery(), 16003*83840+4*us)
 	equal(t, "completion", in.LastCompletion(60), 16003*83840+8*us+4*4800)
 	equal(t, "queue", in.PeakQueue(), 15*1048000)
-	// §6.3, incast31: 2579 us seen without congestion control.
+	// 31 senders: 2579 us seen there without congestion control.
 	in = theory.Incast{Senders: 31, Size: 1e6, Packets: hpcc, Path: t32(ns)}
 	near(t, "incast31, HPCC's simulator", float64(in.LastCompletion(60))/1e6, 2579, 0.005)
 	// 2645 us seen in htsim, where 31 x 1000 x 85.12 ns + 8 us are 2646.7.
@@ -86,10 +86,10 @@ func TestBurstPeak(t *testing.T) {
 	near(t, "nothing", theory.BurstPeak(1, 0, 1, 1), 0, 0)
 }
 
-// §6.6: a victim alone takes 2 MB x 1.048 / 100G + base = about 176 us; 340 with
-// one incast flow in its NIC. §6.5: 256 KB at 7.7 to 10 Gb/s take 210 to 270 us,
+// The orders of magnitude that go with the measured runs: a victim alone takes 2 MB x 1.048 / 100G + base = about 176 us; 340 with
+// one incast flow in its NIC. 256 KB at 7.7 to 10 Gb/s take 210 to 270 us,
 // 21 at line rate; 64 KB every 500 us are 1 % load, 32 KB every 100 us 2.6 %.
-func TestArithmeticOfSection6(t *testing.T) {
+func TestArithmeticOfMeasuredRuns(t *testing.T) {
 	alone := float64(t32(0).Completion(hpcc, 2e6, 60)) / 1e6
 	printed(t, "victim alone, us", alone, "176")
 	near(t, "victim with one more", 2*float64(hpcc.Wire(2e6))*8/100e9*1e6+8, 340, 0.02)
@@ -100,10 +100,10 @@ func TestArithmeticOfSection6(t *testing.T) {
 	printed(t, "64 KB in 500 us, %", 64*1024*8/500e-6/100e9*100, "1")
 	printed(t, "32 KB in 100 us, %", 32*1024*8/100e-6/100e9*100, "2.6")
 	printed(t, "128 KB in 400 us, %", 128*1024*8/400e-6/100e9*100, "2.6")
-	// §6.3: what whole nanoseconds do to 1048 B at 400 Gb/s and to 60 B at 100.
+	// What whole nanoseconds do to 1048 B at 400 Gb/s and to 60 B at 100.
 	printed(t, "400G, %", (20.96/20-1)*100, "4.8")
 	printed(t, "ACK, %", (4.8/4-1)*100, "20")
-	// Packet-hops of §6.2: data and ACK over four links.
+	// Packet-hops: data and ACK over four links.
 	equal(t, "incast16", 16*1000*4*2, 128e3)
 	equal(t, "perm64_10m", 64*10000*4*2, 5.12e6)
 	equal(t, "1024 hosts, six links", 1024*1000*6*2, 12.288e6)

@@ -6,7 +6,7 @@ import (
 	"github.com/verbena-rdma/verbena/fabric/theory"
 )
 
-// §4.7: 512 bit times; 65535 quanta last 335.5 us at 100G, 839 at 40G, 83.9 at 400G.
+// 802.3 annex 31B: 512 bit times; 65535 quanta last 335.5 us at 100G, 839 at 40G, 83.9 at 400G.
 func TestQuanta(t *testing.T) {
 	for _, c := range []struct {
 		rate, one int64

@@ -8,7 +8,7 @@ import (
 	"github.com/verbena-rdma/verbena/fabric/theory"
 )
 
-// §4.8: M/D/1 waits 0.5, 2.0, 4.5 and 9.5 service times at .5, .8, .9 and .95.
+// M/D/1 waits 0.5, 2.0, 4.5 and 9.5 service times at .5, .8, .9 and .95.
 func TestWaits(t *testing.T) {
 	for _, c := range []struct {
 		rho  float64

@@ -9,7 +9,7 @@ import (
 	"github.com/verbena-rdma/verbena/fabric/theory"
 )
 
-// §6.4, measured in HPCC's simulator at 40 Gb/s with 4 flows of 1,048 B packets and
+// Measured in HPCC's simulator at 40 Gb/s with 4 flows of 1,048 B packets and
 // a 50 us window: 42.4 KB with clamp, 55.5 without. The fluid model knows no
 // difference. The noise of the queue is in the measured ones, so 10 %.
 func TestRenewalKnowsTheClamp(t *testing.T) {
