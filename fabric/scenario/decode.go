@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/verbena-rdma/verbena/fabric/sim"
+	"github.com/verbena-rdma/verbena/transport/dcqcn"
 )
 
 var (
@@ -28,7 +29,12 @@ var (
 // share parts of the tree.
 type decoder struct {
 	pos   map[string]position
+	keys  map[string][]string // keys given in each map, by its path
 	steps int
+}
+
+func newDecoder() *decoder {
+	return &decoder{pos: map[string]position{}, keys: map[string][]string{}}
 }
 
 // field is a key of a struct: its value and its tags.
@@ -53,12 +59,23 @@ func fields(v reflect.Value) []field {
 	return out
 }
 
+// presetter is a part with a key "preset": its values stand in for those that
+// the file does not give beside it.
+type presetter interface{ applyPreset(name string) error }
+
 func (d *decoder) structure(n *node, v reflect.Value, path string) error {
 	if n.kind == nullKind {
 		return nil
 	}
 	if n.kind != mapKind {
 		return errorAt(n.pos, path, "%s where a map is wanted", describe(n))
+	}
+	if p, ok := v.Addr().Interface().(presetter); ok {
+		if x := n.get("preset"); x != nil && x.kind == scalarKind {
+			if err := p.applyPreset(x.text); err != nil {
+				return errorAt(x.pos, join(path, "preset"), "%s", err)
+			}
+		}
 	}
 	fs := fields(v)
 	for i := range n.entries {
@@ -67,7 +84,7 @@ func (d *decoder) structure(n *node, v reflect.Value, path string) error {
 		f := lookup(fs, e.key)
 		if f == nil {
 			if any := lookup(fs, "*"); any != nil {
-				if err := d.knob(e, any.val, p); err != nil {
+				if err := d.knob(e, any.val, path, fs); err != nil {
 					return err
 				}
 				continue
@@ -75,6 +92,7 @@ func (d *decoder) structure(n *node, v reflect.Value, path string) error {
 			return unknownKey(e, path, fs)
 		}
 		d.pos[p] = e.val.pos
+		d.keys[path] = append(d.keys[path], e.key)
 		if err := d.value(e.val, f.val, f.tag, p); err != nil {
 			return err
 		}
@@ -92,9 +110,14 @@ func lookup(fs []field, key string) *field {
 }
 
 func unknownKey(e *entry, path string, fs []field) error {
-	names := make([]string, len(fs))
+	var names []string
 	for i := range fs {
-		names[i] = fs[i].key
+		if fs[i].key != "*" {
+			names = append(names, fs[i].key)
+		}
+	}
+	if len(names) < len(fs) {
+		names = append(names, knobNames()...)
 	}
 	if near := nearest(e.key, names); near != "" {
 		return errorAt(e.pos, join(path, clip(e.key)), "unknown key; did you mean %s?", near)
@@ -102,8 +125,13 @@ func unknownKey(e *entry, path string, fs []field) error {
 	return errorAt(e.pos, join(path, clip(e.key)), "unknown key; keys here: %s", strings.Join(names, ", "))
 }
 
-// knob keeps a key of a struct that takes any.
-func (d *decoder) knob(e *entry, v reflect.Value, path string) error {
+// knob keeps a key that is the name of a knob, or its symbol in the paper.
+func (d *decoder) knob(e *entry, v reflect.Value, path string, fs []field) error {
+	knob, ok := dcqcn.FindKnob(e.key)
+	if !ok {
+		return unknownKey(e, path, fs)
+	}
+	path = join(path, knob.Name)
 	if e.val.kind != scalarKind {
 		return errorAt(e.val.pos, path, "%s where a value is wanted", describe(e.val))
 	}
@@ -111,11 +139,11 @@ func (d *decoder) knob(e *entry, v reflect.Value, path string) error {
 	list := v.Interface().([]Knob)
 	out := make([]Knob, 0, len(list)+1)
 	for _, k := range list {
-		if k.Name != e.key {
+		if k.Name != knob.Name {
 			out = append(out, k)
 		}
 	}
-	v.Set(reflect.ValueOf(append(out, Knob{e.key, e.val.text})))
+	v.Set(reflect.ValueOf(append(out, Knob{knob.Name, e.val.text})))
 	return nil
 }
 
@@ -168,6 +196,9 @@ func (d *decoder) list(n *node, v reflect.Value, tag reflect.StructTag, path str
 	}
 	if n.kind != listKind {
 		return errorAt(n.pos, path, "%s where a list is wanted", describe(n))
+	}
+	if limit, err := strconv.Atoi(tag.Get("items")); err == nil && len(n.items) > limit {
+		return errorAt(n.pos, path, "%d entries; the limit is %d", len(n.items), limit)
 	}
 	out := reflect.MakeSlice(v.Type(), len(n.items), len(n.items))
 	for i, item := range n.items {
@@ -257,6 +288,9 @@ func (d *decoder) names(n *node, v reflect.Value, path string) error {
 	case scalarKind:
 		out = Select{n.text}
 	case listKind:
+		if len(n.items) > maxSelect {
+			return errorAt(n.pos, path, "%d names; the limit is %d; use ranges, as in host0..host99", len(n.items), maxSelect)
+		}
 		for i, item := range n.items {
 			if d.steps++; d.steps > maxNodes {
 				return errorAt(n.pos, path, "more than %d values", maxNodes)

@@ -23,7 +23,7 @@ func defaultTopology() Topology {
 		Kind: Star, Rate: 100 * sim.Gbps, Delay: sim.Microsecond,
 		Hosts: 2, Left: 2, Right: 2, Switches: 2, HostsPerSwitch: 2,
 		Leaves: 4, Spines: 8, HostsPerLeaf: 8, UplinksPerSpine: 1,
-		K: 4, Oversubscription: 1, Pods: 2, LeavesPerPod: 2, AggsPerPod: 2, Cores: 2,
+		K: 4, Oversubscription: 1, Pods: 2, LeavesPerPod: 2, AggsPerPod: 2, Cores: 2, UplinksPerAgg: 1, LinksPerCore: 1,
 		NICs: 1, Units: 1, HostsPerUnit: 4, Subnets: OneSubnet, Format: "auto",
 	}
 }

@@ -57,6 +57,7 @@ func index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
 // nearest returns the candidate that is most like the key, or "".
 func nearest(key string, candidates []string) string {
+	candidates = candidates[:min(len(candidates), 10_000)] // a hint is not worth more
 	best, dist := "", 1+max(1, len(key)/3)
 	for _, c := range candidates {
 		if d := distance(key, c, dist); d < dist {

@@ -27,26 +27,26 @@ type Scenario struct {
 	// Switch is the setting of every switch.
 	Switch Switch `yaml:"switch"`
 	// Switches change it for those whose names match.
-	Switches []Overlay `yaml:"switches" overlay:"switch"`
+	Switches []Overlay `yaml:"switches" items:"4096" overlay:"switch"`
 	// Host is the setting of every host.
 	Host Host `yaml:"host"`
 	// Hosts change it for those whose names match.
-	Hosts []Overlay `yaml:"hosts" overlay:"host"`
+	Hosts []Overlay `yaml:"hosts" items:"4096" overlay:"host"`
 	// Workload is the traffic. All entries run at the same time.
-	Workload []Workload `yaml:"workload"`
+	Workload []Workload `yaml:"workload" items:"10000"`
 	// Faults happen at their instants.
-	Faults []Fault `yaml:"faults"`
+	Faults []Fault `yaml:"faults" items:"100000"`
 	Record Record  `yaml:"record"`
 	// Expect lists numbers that the run must show, each with where it is from.
-	Expect []Expect `yaml:"expect"`
+	Expect []Expect `yaml:"expect" items:"10000"`
 
 	// SharedKeys is a place for YAML anchors that other keys refer to; nothing
 	// in it is read.
 	SharedKeys Ignored `yaml:"x"`
 
 	file string
-	pos  map[string]position // of every key that the file gives
-	base *node               // the file as a tree, overrides applied
+	read *decoder // where each key of the file stands
+	base *node    // the file as a tree, overrides applied
 }
 
 // Until says when a run ends.

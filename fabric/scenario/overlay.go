@@ -47,6 +47,7 @@ func (s *Scenario) SwitchFor(name string) Switch {
 			o.apply(&sw)
 		}
 	}
+	s.settle(&sw, nil)
 	return sw
 }
 
@@ -58,13 +59,14 @@ func (s *Scenario) HostFor(name string) Host {
 			o.apply(&h)
 		}
 	}
+	s.settle(nil, &h)
 	return h
 }
 
 // apply sets what the overlay names; that it can be read was checked by Parse.
 func (o *Overlay) apply(to any) {
 	if o.set != nil {
-		d := decoder{pos: map[string]position{}}
+		d := newDecoder()
 		_ = d.structure(o.set, reflect.ValueOf(to).Elem(), "")
 	}
 }
@@ -72,6 +74,7 @@ func (o *Overlay) apply(to any) {
 // clone shares no slices with the original.
 func (s *Switch) clone() Switch {
 	c := *s
+	c.Buffer.HeadroomByRate = append([]RateHeadroom(nil), s.Buffer.HeadroomByRate...)
 	c.ECN.ByRate = append([]RateMark(nil), s.ECN.ByRate...)
 	c.ECN.ByPriority = append([]PrioMark(nil), s.ECN.ByPriority...)
 	return c

@@ -22,8 +22,8 @@ func ParseSet(name string, data []byte, sets []string) (*Scenario, error) {
 		}
 	}
 	s := Default()
-	s.file, s.pos, s.base = name, map[string]position{}, root
-	d := decoder{pos: s.pos}
+	d := newDecoder()
+	s.file, s.read, s.base = name, d, root
 	if root.kind != mapKind && root.kind != nullKind {
 		return nil, errorAt(root.pos, "", "%s where a map of keys is wanted, as in topology:", describe(root))
 	}

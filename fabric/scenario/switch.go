@@ -81,6 +81,8 @@ type Buffer struct {
 	// Headroom of each port and lossless group: auto (802.1Qbb's terms for the
 	// link), hpcc (3 × rate × delay), conweave (2 × rate × delay + 2 MTU), or bytes.
 	Headroom Headroom `yaml:"headroom"`
+	// HeadroomByRate gives headroom for ports of a rate, in place of the above.
+	HeadroomByRate []RateHeadroom `yaml:"headroom_by_rate" items:"64"`
 	// HeadroomPool is what all headrooms share; 0: their sum.
 	HeadroomPool Bytes `yaml:"headroom_pool" min:"0B" max:"256GB"`
 	// XOFF is a static threshold in place of the dynamic one; 0: dynamic.
@@ -106,6 +108,14 @@ const (
 type Headroom struct {
 	Rule  HeadroomRule
 	Bytes Bytes // of HeadroomBytes
+}
+
+// RateHeadroom is the headroom of ports of a rate.
+type RateHeadroom struct {
+	// Rate of the port.
+	Rate sim.Rate `yaml:"rate" min:"1Mbps" max:"10Tbps"`
+	// Headroom of such ports.
+	Headroom Headroom `yaml:"headroom"`
 }
 
 // Scheduler is strict priority first, then deficit round robin by weight
@@ -136,9 +146,9 @@ type ECN struct {
 	// are dropped where others would be marked (WRED).
 	DropNotECT bool `yaml:"drop_not_ect"`
 	// ByRate gives thresholds for ports of a rate, in place of the above.
-	ByRate []RateMark `yaml:"by_rate"`
+	ByRate []RateMark `yaml:"by_rate" items:"64"`
 	// ByPriority gives thresholds for a priority, in place of all others.
-	ByPriority []PrioMark `yaml:"by_priority"`
+	ByPriority []PrioMark `yaml:"by_priority" items:"8"`
 }
 
 // MarkAt is the moment at which the queue decides.

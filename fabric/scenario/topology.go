@@ -15,6 +15,7 @@ const (
 	ThreeTier  Shape = "three-tier"
 	Rail       Shape = "rail"
 	Ring       Shape = "ring"
+	Bounce     Shape = "bounce"
 	Explicit   Shape = "explicit"
 	FromFile   Shape = "file"
 )
@@ -25,7 +26,7 @@ const (
 // switch and eth0, ... of a host.
 type Topology struct {
 	// Kind is the shape.
-	Kind Shape `yaml:"kind" enum:"star|dumbbell|parking-lot|spine-leaf|fat-tree|three-tier|rail|ring|explicit|file"`
+	Kind Shape `yaml:"kind" enum:"star|dumbbell|parking-lot|spine-leaf|fat-tree|three-tier|rail|ring|bounce|explicit|file"`
 
 	// Rate of the links to hosts, and of all where no other is given.
 	Rate sim.Rate `yaml:"rate" min:"1Mbps" max:"10Tbps"`
@@ -57,13 +58,16 @@ type Topology struct {
 	Leaves int `yaml:"leaves" min:"1" max:"10000"`
 	// Spines of a spine-leaf or a rail topology.
 	Spines int `yaml:"spines" min:"0" max:"10000"`
-	// HostsPerLeaf of a spine-leaf or three-tier topology.
+	// HostsPerLeaf of a spine-leaf, three-tier or bounce topology.
 	HostsPerLeaf int `yaml:"hosts_per_leaf" min:"1" max:"100000"`
 	// UplinksPerSpine is the number of parallel links from a leaf to a spine.
 	UplinksPerSpine int `yaml:"uplinks_per_spine" min:"1" max:"1024"`
+	// OneWay routes everything in a ring to the next higher switch, so that its
+	// trunks wait for each other: with PFC it can deadlock.
+	OneWay bool `yaml:"one_way"`
 	// K of a fat-tree, even: K³/4 hosts.
-	K int `yaml:"k" min:"2" max:"128"`
-	// Oversubscription of a fat-tree or three-tier topology: 2 halves what goes up.
+	K int `yaml:"k" min:"2" max:"80"`
+	// Oversubscription of a fat-tree's leaves: 2 halves what goes up. It divides K/2.
 	Oversubscription int `yaml:"oversubscription" min:"1" max:"128"`
 	// Pods of a three-tier topology.
 	Pods int `yaml:"pods" min:"1" max:"10000"`
@@ -71,9 +75,20 @@ type Topology struct {
 	LeavesPerPod int `yaml:"leaves_per_pod" min:"1" max:"10000"`
 	// AggsPerPod of a three-tier topology.
 	AggsPerPod int `yaml:"aggs_per_pod" min:"1" max:"10000"`
-	// Cores of a three-tier topology.
+	// Cores of a three-tier topology, in all: a multiple of the aggs per pod.
 	Cores int `yaml:"cores" min:"1" max:"10000"`
-	// NICs of a host. NIC r of a rail topology is on rail r.
+	// UplinksPerAgg is the number of parallel links from a leaf to an
+	// aggregation switch of a three-tier topology.
+	UplinksPerAgg int `yaml:"uplinks_per_agg" min:"1" max:"1024"`
+	// LinksPerCore is the number of parallel links from an aggregation switch to a core.
+	LinksPerCore int `yaml:"links_per_core" min:"1" max:"1024"`
+	// CoreRate is the rate of the links to cores of a three-tier topology; 0: the uplink rate.
+	CoreRate sim.Rate `yaml:"core_rate" min:"0bps" max:"10Tbps"`
+	// CoreDelay is the delay of the links to cores; 0: the uplink delay.
+	CoreDelay sim.Time `yaml:"core_delay" min:"0ns" max:"1s"`
+	// CoreCable is a length in place of it.
+	CoreCable Length `yaml:"core_cable" min:"0m" max:"200km"`
+	// NICs of a host of a star, spine-leaf, fat-tree, three-tier or rail topology. NIC r of a rail topology is on rail r.
 	NICs int `yaml:"nics" min:"1" max:"64"`
 	// Units of a rail topology: groups of hosts with their own rail leaves.
 	Units int `yaml:"units" min:"1" max:"10000"`
@@ -88,11 +103,11 @@ type Topology struct {
 	// Format of the file: hpcc (topology.txt) | htsim (.topo) | auto by its name.
 	Format string `yaml:"format" enum:"auto|hpcc|htsim"`
 	// Nodes of an explicit topology.
-	Nodes []Node `yaml:"nodes"`
+	Nodes []Node `yaml:"nodes" items:"1000000"`
 	// Links of an explicit topology.
-	Links []Link `yaml:"links"`
+	Links []Link `yaml:"links" items:"1000000"`
 	// Routes replace what shortest paths give.
-	Routes []Route `yaml:"routes"`
+	Routes []Route `yaml:"routes" items:"100000"`
 }
 
 // Subnets says how endpoints are divided into IP subnets.
@@ -114,8 +129,6 @@ type Node struct {
 	Tier int `yaml:"tier" min:"0" max:"15"`
 	// Pod it belongs to.
 	Pod int `yaml:"pod" min:"0" max:"1000000"`
-	// Subnet of a host.
-	Subnet int `yaml:"subnet" min:"0" max:"65535"`
 }
 
 // Link joins two nodes of an explicit topology. Ports are numbered at each

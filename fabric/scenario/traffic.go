@@ -28,8 +28,8 @@ type Workload struct {
 	// Src are the senders of incast, bursts and long. Names, ranges
 	// host8..host23, patterns host*, one NIC host3/eth1.
 	Src Select `yaml:"src"`
-	// Dst are the receivers. With as many as senders, pair by pair; else each
-	// sender to each.
+	// Dst are the receivers: as many as senders, pair by pair, or one. An
+	// incast has one, which does not send to itself.
 	Dst Select `yaml:"dst"`
 	// Hosts that take part in the other kinds; none given: all.
 	Hosts Select `yaml:"hosts"`
@@ -62,7 +62,7 @@ type Workload struct {
 	// Format of it: hpcc (flow.txt), htsim (.cm), csv, or auto by its name.
 	Format string `yaml:"format" enum:"auto|hpcc|htsim|csv"`
 	// List of flows.
-	List []FlowSpec `yaml:"list"`
+	List []FlowSpec `yaml:"list" items:"1000000"`
 
 	// Op of the flows; "": the host's. tcp: the lossy class.
 	Op string `yaml:"op" enum:"|write|send|read|tcp"`

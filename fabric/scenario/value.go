@@ -45,6 +45,9 @@ type Ignored struct{}
 // host (host3/eth1; the first where none is named), all.
 type Select []string
 
+// maxSelect is the most names in one list.
+const maxSelect = 100_000
+
 // String lists the names as files do.
 func (s Select) String() string {
 	if len(s) == 1 {
