@@ -45,8 +45,8 @@ func (b *builder) add(k Kind, name string, tier, pod, ports int) int32 {
 }
 
 // host makes host number i.
-func (b *builder) host(i, pod, ports int) int32 {
-	return b.add(Host, "host"+strconv.Itoa(i), 0, pod, ports)
+func (b *builder) host(i, pod, ports int) {
+	b.add(Host, "host"+strconv.Itoa(i), 0, pod, ports)
 }
 
 // sw makes a switch called kind and number.

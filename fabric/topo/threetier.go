@@ -55,10 +55,17 @@ func (s ThreeTier) check(c *checks) {
 		c.fail("Cores", "%d is no multiple of the %d aggregation switches of a pod", s.Cores, s.AggsPerPod)
 		return
 	}
+	c.atMost("leaves", s.Pods*s.LeavesPerPod, MaxNodes)
+	c.atMost("aggregation switches", s.Pods*s.AggsPerPod, MaxNodes)
 	c.atMost("ports of a leaf", s.HostsPerLeaf*or(s.NICs, 1)+s.AggsPerPod*or(s.UplinksPerAgg, 1), MaxPorts)
 	c.atMost("ports of an aggregation switch", s.aggPorts(), MaxPorts)
 	c.atMost("ports of a core", s.Pods*or(s.LinksPerCore, 1), MaxPorts)
-	c.total(s.nodes(), s.links())
+	if c.err == nil {
+		c.atMost("nodes", s.nodes(), MaxNodes)
+	}
+	if c.err == nil {
+		c.atMost("links", s.links(), MaxLinks)
+	}
 }
 
 func (s ThreeTier) hosts() int { return s.Pods * s.LeavesPerPod * s.HostsPerLeaf }
