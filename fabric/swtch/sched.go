@@ -4,17 +4,22 @@ import "math/bits"
 
 const maxWeight = 1000
 
-// minQuantum is the least that a class may send in a round: not less than the
-// greatest frame, so that every turn of a class sends something.
+// minQuantum is what the class with the least weight may send in a round: not
+// less than the greatest frame, so that every turn of a class sends something.
+// Classes that have no weight given may have less, and then miss turns.
 const minQuantum = 9216 + 256
 
 // quanta sets what each class may send in a round, in the ratio of the weights.
 func (f *portConf) quanta() {
 	least := maxWeight
+	given := false
 	for i := range f.queue {
-		if !f.queue[i].Strict {
-			least = min(least, max(1, f.queue[i].Weight))
+		if q := &f.queue[i]; !q.Strict && q.Weight > 0 {
+			least, given = min(least, q.Weight), true
 		}
+	}
+	if !given {
+		least = 1
 	}
 	frame := minQuantum
 	if f.mtu <= maxMTU {
