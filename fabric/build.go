@@ -344,12 +344,12 @@ func (r *Run) nicConfig(node, i int32, h *scenario.Host, params map[string]*dcqc
 		key := fmt.Sprintf("%v %v", h.DCQCN, link.Rate)
 		p := params[key]
 		if p == nil {
-			v, err := dcqcn.Preset(h.DCQCN.Preset)
+			v, err := h.DCQCN.Params()
 			if err != nil {
 				return c, err
 			}
-			v = v.Scaled(uint64(link.Rate))
-			p = &v
+			scaled := v.Scaled(uint64(link.Rate))
+			p = &scaled
 			params[key] = p
 		}
 		c.DCQCN = p

@@ -237,6 +237,13 @@ func (r *Run) CNP(_ sim.Time, flow int32, sent bool) {
 	}
 }
 
+// NAK implements host.Boss.
+func (r *Run) NAK(_ sim.Time, flow int32) {
+	if flow >= 0 {
+		r.out[flow].NAKs++
+	}
+}
+
 // ended closes what a flow had to itself and starts those that waited for it.
 func (r *Run) ended(now sim.Time, i int32) {
 	st, out := &r.state[i], &r.out[i]
@@ -258,9 +265,14 @@ func (r *Run) ended(now sim.Time, i int32) {
 		}
 	}
 	st.next = nil
-	if r.unfinished == 0 && !r.more && r.untilFlows {
+	if r.unfinished == 0 && r.untilFlows && !r.finiteAhead() {
 		r.end(now, "all flows finished")
 	}
+}
+
+// finiteAhead reports whether flows that the run waits for may still come.
+func (r *Run) finiteAhead() bool {
+	return r.ahead != nil && !r.ahead.Endless || r.more && r.source.Finite()
 }
 
 func wrOp(o work.Op) ib.WROp {

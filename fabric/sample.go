@@ -202,6 +202,9 @@ func (r *Run) sampleFlow(now sim.Time, p *flowProbe) {
 		n, q := l[0].c.Sender()
 		st := n.Adapter().QueryRP(now.Clock(), q)
 		rc, alpha = int64(st.Rc), int64(st.Alpha)
+		if c := sim.Rate(rc); c > 0 && (out.MinRate == 0 || c < out.MinRate) {
+			out.MinRate = c
+		}
 	}
 	p.rc, p.alpha = append(p.rc, rc), append(p.alpha, alpha)
 }

@@ -35,6 +35,7 @@ func (b *book) CNP(_ sim.Time, _ int32, sent bool) {
 		b.cnps[1]++
 	}
 }
+func (b *book) NAK(sim.Time, int32)  {}
 func (b *book) Drop(d result.Drop)   { b.drops = append(b.drops, d) }
 func (b *book) Pause(p result.Pause) { b.pauses = append(b.pauses, p) }
 

@@ -24,8 +24,10 @@ type Boss interface {
 	// Marked says that a data packet arrived with CE.
 	Marked(now sim.Time, flow int32)
 	// CNP says that a congestion notification for a flow leaves (sent) or has
-	// arrived.
+	// arrived: a CNP packet, or an acknowledgement with BECN.
 	CNP(now sim.Time, flow int32, sent bool)
+	// NAK says that a negative acknowledgement for a flow has arrived.
+	NAK(now sim.Time, flow int32)
 	Drop(d result.Drop)
 	Pause(p result.Pause)
 }

@@ -225,6 +225,13 @@ func (n *NIC) deliver(now sim.Time, p *sim.Packet) {
 			n.boss.CNP(now, p.Flow, false)
 		} else if p.Phantom > 0 && !p.Bad {
 			c.arrived(now, n, p)
+		} else if p.Ack && !p.Bad {
+			if becn(p) {
+				n.boss.CNP(now, p.Flow, false)
+			}
+			if p.Head[0] == opAck && p.Head[12]>>5&3 == syndromeNAK {
+				n.boss.NAK(now, p.Flow)
+			}
 		}
 	}
 	n.dev.Ingress(now.Clock(), rx)
@@ -232,8 +239,16 @@ func (n *NIC) deliver(now sim.Time, p *sim.Packet) {
 	n.after(now)
 }
 
-// opCNP is the opcode of a congestion notification packet.
-const opCNP = 0x81
+// Opcodes of a congestion notification packet and of an acknowledgement on RC,
+// and the kind of an AETH syndrome that is a NAK.
+const (
+	opCNP       = 0x81
+	opAck       = 0x11
+	syndromeNAK = 3
+)
+
+// becn reports whether a packet has the backward congestion bit.
+func becn(p *sim.Packet) bool { return p.Head[4]&0x40 != 0 }
 
 // destQPN and psn read the BTH.
 func destQPN(p *sim.Packet) uint32 {

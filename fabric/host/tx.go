@@ -76,6 +76,8 @@ func (n *NIC) pullRDMA(now sim.Time) *sim.Packet {
 		n.boss.CNP(now, p.Flow, true)
 	} else if c != nil && !p.Ack {
 		c.sent(now, p)
+	} else if becn(p) {
+		n.boss.CNP(now, p.Flow, true)
 	}
 	return p
 }

@@ -7,6 +7,8 @@ type Stream interface {
 	// Next returns the next flow; false when there is none, or none any more
 	// because of Err.
 	Next() (Flow, bool)
+	// Finite reports whether flows that a run waits for may still come.
+	Finite() bool
 	// Err returns why the stream has ended before its time, or nil.
 	Err() error
 }
@@ -24,6 +26,16 @@ func (l *List) Next() (Flow, bool) {
 	}
 	l.next++
 	return l.Flows[l.next-1], true
+}
+
+// Finite implements [Stream].
+func (l *List) Finite() bool {
+	for i := l.next; i < len(l.Flows); i++ {
+		if !l.Flows[i].Endless {
+			return true
+		}
+	}
+	return false
 }
 
 // Err implements [Stream].
