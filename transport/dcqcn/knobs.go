@@ -26,6 +26,8 @@ func npKnobs() []Knob {
 			[]string{"cnp", "ack"}, func(p *Params) *Notify { return &p.Notify }),
 		timeKnob("min_time_between_cnps", "N", "least time between two CNPs of a QP; 0: one for each marked packet",
 			0, maxPeriod, func(p *Params) *time.Duration { return &p.MinTimeBetweenCNPs }),
+		flagKnob("np_window", "marks within min_time_between_cnps of a CNP are answered when it is over, not forgotten",
+			func(p *Params) *bool { return &p.NPWindow }),
 		numberKnob("cnp_dscp", "", "DSCP of CNPs", "", 0, 63, func(p *Params) *uint8 { return &p.CNPDSCP }),
 		numberKnob("cnp_802p_prio", "", "priority of CNPs", "", 0, 7, func(p *Params) *uint8 { return &p.CNPPrio }),
 	}

@@ -44,6 +44,10 @@ type Params struct {
 	// MinTimeBetweenCNPs: min_time_between_cnps (N, tau). The NP sends at most
 	// one CNP of a QP in this time; 0: one for each marked packet.
 	MinTimeBetweenCNPs time.Duration
+	// NPWindow: np_window. Marks that come within MinTimeBetweenCNPs of a CNP
+	// are answered by one CNP when that time is over (the paper) instead of
+	// being forgotten (a plain limiter of CNPs).
+	NPWindow bool
 	// CNPDSCP: cnp_dscp. The DSCP of CNPs, 0–63. Carried for the adapter; the
 	// NP does not read it.
 	CNPDSCP uint8

@@ -32,6 +32,7 @@ func paper() Params {
 		Name:               "paper",
 		Notify:             NotifyCNP,
 		MinTimeBetweenCNPs: 50 * time.Microsecond,
+		NPWindow:           true,
 		CNPDSCP:            48,
 		CNPPrio:            6,
 
@@ -49,9 +50,11 @@ func paper() Params {
 		RPGTimeReset: 55 * time.Microsecond,
 		RPGByteReset: 10 * mega,
 		RPGThreshold: 5,
-		RPGAIRate:    40 * mega,
-		RPGHAIRate:   200 * mega,
-		HyperScaled:  true,
+		// Theorem 1 counts F events before the first additive one.
+		StageBeforeEvent: true,
+		RPGAIRate:        40 * mega,
+		RPGHAIRate:       200 * mega,
+		HyperScaled:      true,
 	}
 }
 
