@@ -1,0 +1,280 @@
+package explain
+
+import (
+	"slices"
+
+	"github.com/verbena-rdma/verbena/fabric/result"
+	"github.com/verbena-rdma/verbena/fabric/sim"
+)
+
+// Kind is the kind of a root cause.
+type Kind uint8
+
+// The kinds.
+const (
+	// Unknown: nothing in the result explains it.
+	Unknown Kind = iota
+	// Incast: several senders at one host's port.
+	Incast
+	// Collision: several flows at one link between switches.
+	Collision
+	// StepDown: one sender, and a port slower than what feeds it.
+	StepDown
+	// Starved: higher or heavier priorities take the port.
+	Starved
+	// SlowReceiver: a host that cannot take in what arrives.
+	SlowReceiver
+	// StormHost: a host that says stop for ever.
+	StormHost
+	// GlobalPause: 802.3x, all priorities of a port.
+	GlobalPause
+	// LinkDown: the port had no link.
+	LinkDown
+	// Cycle: stops that wait for each other.
+	Cycle
+)
+
+var kindNames = [...]string{
+	"unknown", "incast", "collision on a link", "speed step-down", "starved by other priorities", "slow receiver",
+	"pause storm", "global pause", "link down", "deadlock",
+}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return kindNames[Unknown]
+}
+
+// Root is why a tree's root could not send what came in.
+type Root struct {
+	Kind    Kind
+	Flows   int // that crossed it at once, at most
+	Senders int // hosts that they came from
+	InPorts int // by which they came in
+	Rate    sim.Rate
+	InRate  sim.Rate // fastest of those ports
+	// Offered is what senders and ports can bring at once; Ratio is Offered
+	// over Rate.
+	Offered sim.Rate
+	Ratio   float64
+	// OtherPrio is the share of the port's bytes in other priorities.
+	OtherPrio float64
+	PeakQueue int64
+	// Receiver is the host at the far end, if there is one.
+	Receiver string
+	// Down is how long the link was down, of a port of this node if DownAt
+	// names another one: traffic moved from there to here.
+	Down   sim.Time
+	DownAt Place
+}
+
+// cause finds the reason of a tree's root.
+func (s *stops) cause(t *Tree, group []int32) Root {
+	if node, whole := rootOf(t.root); whole {
+		return s.nodeCause(node, group)
+	}
+	n := s.n
+	from, to := sim.Time(0), n.r.End
+	if len(t.Windows) > 0 {
+		from, to = t.Windows[0].From, t.Windows[len(t.Windows)-1].To
+	}
+	c := n.load(t.root, t.Prio, from, to)
+	c.PeakQueue = n.port(t.root).Prio[t.Prio&7].PeakQueue
+	c.OtherPrio = n.otherPrio(t.root, t.Prio)
+	toHost := false
+	if p := n.peerNode(t.root); p != none && !n.r.Nodes[p].Switch {
+		c.Receiver, toHost = n.nodeName(p), true
+	}
+	c.Down = n.downTime(t.root, from, to)
+	over := int64(c.Offered) > muldiv(int64(c.Rate), overloadPermille, 1000)
+	switch {
+	case s.cyclic(t):
+		c.Kind = Cycle
+	case c.Down > 0 && permille(c.Down, to-from) >= interiorPermille:
+		c.Kind, c.DownAt = LinkDown, n.place(t.root)
+	case over && c.Senders == 1 && c.InRate > c.Rate:
+		c.Kind = StepDown
+	case over && toHost:
+		c.Kind = Incast
+	case over && c.Flows > 0:
+		c.Kind = Collision
+	case c.OtherPrio*1000 >= starvedPermille:
+		c.Kind = Starved
+	}
+	if c.Kind != LinkDown {
+		c.Down, c.DownAt = n.downNear(t.root, from)
+	}
+	return c
+}
+
+// nodeCause is of a tree whose root is a host, or a switch that told no egress.
+func (s *stops) nodeCause(node int32, group []int32) Root {
+	times := s.causes(group)
+	c := Root{}
+	if !s.n.r.Nodes[node].Switch {
+		c.Kind = SlowReceiver
+		c.Receiver = s.n.nodeName(node)
+		c.Rate = s.n.r.Nodes[node].Host.DrainRate
+	}
+	best := times[result.CauseBuffer] + times[result.CauseSlowReceiver]
+	if times[result.CauseGlobal] > best {
+		c.Kind, best = GlobalPause, times[result.CauseGlobal]
+	}
+	if times[result.CauseStorm] > best {
+		c.Kind = StormHost
+	}
+	return c
+}
+
+// load finds the instant at which most flows of the priority crossed an egress
+// and says what they could bring.
+func (n *net) load(e int32, prio uint8, from, to sim.Time) Root {
+	c := Root{Rate: n.port(e).Rate}
+	var ids []int32
+	for _, i := range n.through(e) {
+		d := &n.flows[i]
+		if d.f.State != result.Waiting && d.f.Prio == prio && d.start < to && d.end > from {
+			ids = append(ids, i)
+		}
+	}
+	at := busiest(n, ids)
+	type feed struct {
+		egress int32
+		rate   sim.Rate
+	}
+	var hosts []int32
+	var feeds []feed
+	for _, i := range ids {
+		d := &n.flows[i]
+		if d.start > at || d.end <= at {
+			continue
+		}
+		c.Flows++
+		in := d.before(e)
+		if in == none {
+			continue
+		}
+		j := slices.IndexFunc(feeds, func(f feed) bool { return f.egress == in })
+		if j < 0 {
+			j = len(feeds)
+			feeds = append(feeds, feed{egress: in})
+			c.InRate = max(c.InRate, n.port(in).Rate)
+		}
+		// A sender counts once, at the port by which its first flow comes.
+		if !slices.Contains(hosts, d.from) {
+			hosts = append(hosts, d.from)
+			feeds[j].rate += n.port(d.path[0]).Rate
+		}
+	}
+	for _, f := range feeds {
+		c.Offered += min(f.rate, n.port(f.egress).Rate)
+	}
+	c.Senders, c.InPorts = len(hosts), len(feeds)
+	c.Ratio = ratio(float64(c.Offered), float64(c.Rate))
+	return c
+}
+
+// busiest returns an instant at which most of the flows were active.
+func busiest(n *net, ids []int32) sim.Time {
+	type change struct {
+		at sim.Time
+		by int
+	}
+	ch := make([]change, 0, 2*len(ids))
+	for _, i := range ids {
+		d := &n.flows[i]
+		if d.end > d.start {
+			ch = append(ch, change{d.start, 1}, change{d.end, -1})
+		}
+	}
+	slices.SortFunc(ch, func(a, b change) int {
+		switch {
+		case a.at != b.at && a.at < b.at:
+			return -1
+		case a.at != b.at:
+			return 1
+		}
+		return a.by - b.by // who ends makes room first
+	})
+	var best, now int
+	var at sim.Time
+	for _, c := range ch {
+		if now += c.by; now > best {
+			best, at = now, c.at
+		}
+	}
+	return at
+}
+
+func (n *net) otherPrio(e int32, prio uint8) float64 {
+	var all, own uint64
+	for i := range n.port(e).Prio {
+		all += n.port(e).Prio[i].TxBytes
+	}
+	own = n.port(e).Prio[prio&7].TxBytes
+	return ratio(float64(all-own), float64(all))
+}
+
+// downTime returns how long the link of an egress was down in a span; without
+// a record of its changes, how long in all.
+func (n *net) downTime(e int32, from, to sim.Time) sim.Time {
+	var sum, since sim.Time
+	known, down := false, false
+	for i := range n.r.Links {
+		l := &n.r.Links[i]
+		at := n.egress(l.Node, l.Port)
+		if at == none || at != e && n.peer(at) != e {
+			continue
+		}
+		known = true
+		if down {
+			sum += max(0, min(l.At, to)-max(since, from))
+		}
+		since, down = l.At, !l.Up
+	}
+	if down {
+		sum += max(0, to-max(since, from))
+	}
+	if !known {
+		return min(n.port(e).Down, max(0, to-from))
+	}
+	return sum
+}
+
+// downNear returns the last link of the same node that went down shortly before.
+func (n *net) downNear(e int32, before sim.Time) (sim.Time, Place) {
+	for i := len(n.r.Links) - 1; i >= 0; i-- {
+		l := &n.r.Links[i]
+		if l.Up || l.At > before || l.At.Add(rerouteTime) < before {
+			continue
+		}
+		at := n.egress(l.Node, l.Port)
+		if at == none || at == e || n.peer(at) == e {
+			continue
+		}
+		for _, x := range [...]int32{at, n.peer(at)} {
+			if x != none && n.node[x] == n.node[e] {
+				return n.downTime(x, l.At, n.r.End), n.place(x)
+			}
+		}
+	}
+	return 0, Place{}
+}
+
+// cyclic reports whether the root is part of a deadlock that stood while the
+// tree did.
+func (s *stops) cyclic(t *Tree) bool {
+	for i := range s.n.r.Deadlocks {
+		d := &s.n.r.Deadlocks[i]
+		if d.Prio != t.Prio {
+			continue
+		}
+		for _, h := range d.Cycle {
+			if s.n.egress(h.Node, h.Port) == t.root && t.root >= 0 {
+				return true
+			}
+		}
+	}
+	return false
+}

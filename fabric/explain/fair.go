@@ -1,0 +1,328 @@
+package explain
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/verbena-rdma/verbena/fabric/result"
+	"github.com/verbena-rdma/verbena/fabric/sim"
+)
+
+// Fairness says how alike flows fared that have their bottleneck in common.
+type Fairness struct {
+	Groups []Sharing // the unfair ones, worst first
+	Fair   int       // groups with Jain's index of at least jainFair
+	// Least is the lowest index of all groups, 1 if there is none.
+	Least float64
+}
+
+// Sharing is one bottleneck and the flows of like size and start that share it.
+type Sharing struct {
+	At       Place
+	Rate     sim.Rate
+	Flows    int
+	Jain     float64 // (Σx)²/(n Σx²) over goodputs: 1 all equal, 1/n one has all
+	Min, Max sim.Rate
+	Slowest  FlowRef
+	Fastest  FlowRef
+	Inputs   []Input // by ingress port, in order of ports
+	// PortFair: the ports got equal parts and not the flows (parking lot,
+	// SIGCOMM'15 DCQCN §2.2): what PFC alone does.
+	PortFair bool
+}
+
+// Input is one ingress port of a bottleneck's node.
+type Input struct {
+	Port  Place
+	Flows int      // that came in by it for the bottleneck, of whatever size
+	Each  sim.Rate // mean goodput of those that were compared
+	Sum   sim.Rate
+}
+
+// fairness finds each flow's bottleneck, and compares those who share one.
+func (s *stops) fairness() Fairness {
+	n := s.n
+	out := Fairness{Least: 1}
+	groups := make([][]int32, len(n.node))
+	demand := n.demand()
+	for i := range n.flows {
+		if e := n.narrowest(int32(i), demand); e != none {
+			groups[e] = append(groups[e], int32(i))
+		}
+	}
+	for e, ids := range groups {
+		g, ok := n.sharing(int32(e), ids)
+		if !ok {
+			continue
+		}
+		out.Least = min(out.Least, g.Jain)
+		if g.Jain >= jainFair {
+			out.Fair++
+			continue
+		}
+		out.Groups = append(out.Groups, g)
+	}
+	slices.SortStableFunc(out.Groups, func(a, b Sharing) int { return cmp.Compare(a.Jain, b.Jain) })
+	return out
+}
+
+// demand is how long each egress needs for all its flows, in picoseconds.
+func (n *net) demand() []sim.Time {
+	out := make([]sim.Time, len(n.node))
+	for e := range out {
+		rate := n.port(int32(e)).Rate
+		if rate <= 0 {
+			continue
+		}
+		var bytes int64
+		for _, i := range n.through(int32(e)) {
+			bytes += n.flows[i].sent
+		}
+		out[e] = rate.For(int(bytes))
+	}
+	return out
+}
+
+// narrowest returns the egress of a flow's path with the most to do; of equals
+// the one nearest to the receiver.
+func (n *net) narrowest(i int32, demand []sim.Time) int32 {
+	d := &n.flows[i]
+	best := none
+	if d.spread || d.f.State == result.Waiting || d.life() <= 0 || d.sent <= 0 {
+		return none
+	}
+	for _, e := range d.path {
+		if best == none || demand[e] >= demand[best] {
+			best = e
+		}
+	}
+	return best
+}
+
+func (n *net) sharing(e int32, ids []int32) (Sharing, bool) {
+	ids = n.alike(ids)
+	if len(ids) < 2 {
+		return Sharing{}, false
+	}
+	from, to := sim.Never, sim.Time(0)
+	for _, i := range ids {
+		from, to = min(from, n.flows[i].start), max(to, n.flows[i].end)
+	}
+	if n.usedBy(e, from, to) < busyPermille {
+		return Sharing{}, false // nobody was short of anything here
+	}
+	g := Sharing{At: n.place(e), Rate: n.port(e).Rate, Flows: len(ids)}
+	slow, fast := ids[0], ids[0]
+	var sum, squares float64
+	for _, i := range ids {
+		x := n.flows[i].goodput()
+		if x < n.flows[slow].goodput() {
+			slow = i
+		}
+		if x > n.flows[fast].goodput() {
+			fast = i
+		}
+		gbit := x.Gbit()
+		sum += gbit
+		squares += float64(gbit * gbit)
+	}
+	g.Min, g.Max = n.flows[slow].goodput(), n.flows[fast].goodput()
+	g.Slowest, g.Fastest = n.ref(slow), n.ref(fast)
+	g.Jain = ratio(float64(sum*sum), float64(float64(len(ids))*squares))
+	if g.Jain < jainFair {
+		g.inputs(n, e, ids)
+		g.PortFair = n.portFair(e, ids)
+	}
+	return g, true
+}
+
+// alike keeps the flows whose size and start are near the median's.
+func (n *net) alike(ids []int32) []int32 {
+	if len(ids) < 2 {
+		return nil
+	}
+	median := func(of func(*flow) int64) int64 {
+		v := make([]int64, len(ids))
+		for k, i := range ids {
+			v[k] = of(&n.flows[i])
+		}
+		slices.Sort(v)
+		return v[(len(v)-1)/2]
+	}
+	size := median(func(d *flow) int64 { return d.wire })
+	start := median(func(d *flow) int64 { return int64(d.start) })
+	life := median(func(d *flow) int64 { return int64(d.life()) })
+	near := func(a, b, of int64) bool { return float64(max(a-b, b-a)) <= float64(of)*alike }
+	var out []int32
+	for _, i := range ids {
+		d := &n.flows[i]
+		if near(d.wire, size, size) && near(int64(d.start), start, life) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// inputs sums up by ingress port. Flows that were not compared count too: they
+// share the port.
+func (g *Sharing) inputs(n *net, e int32, ids []int32) {
+	for _, i := range n.through(e) {
+		in := n.flows[i].before(e)
+		if in == none || n.flows[i].f.State == result.Waiting {
+			continue
+		}
+		port := n.place(n.peer(in))
+		j := slices.IndexFunc(g.Inputs, func(x Input) bool { return x.Port == port })
+		if j < 0 {
+			j = len(g.Inputs)
+			g.Inputs = append(g.Inputs, Input{Port: port})
+		}
+		g.Inputs[j].Flows++
+	}
+	counts := make([]int, len(g.Inputs))
+	for _, i := range ids {
+		in := n.flows[i].before(e)
+		if in == none {
+			continue
+		}
+		port := n.place(n.peer(in))
+		j := slices.IndexFunc(g.Inputs, func(x Input) bool { return x.Port == port })
+		g.Inputs[j].Sum += n.flows[i].goodput()
+		counts[j]++
+	}
+	for j := range g.Inputs {
+		g.Inputs[j].Each = g.Inputs[j].Sum / sim.Rate(max(1, counts[j]))
+	}
+	slices.SortFunc(g.Inputs, func(a, b Input) int { return cmp.Compare(a.Port.Port, b.Port.Port) })
+}
+
+// portFair compares what happened with two models of the one bottleneck: every
+// flow gets an equal part, or every ingress port does and its flows share that.
+func (n *net) portFair(e int32, ids []int32) bool {
+	var m model
+	m.rate = n.port(e).Rate
+	for _, i := range n.through(e) {
+		d := &n.flows[i]
+		if d.f.State == result.Waiting || d.wire <= 0 {
+			continue
+		}
+		in := d.before(e)
+		j := slices.Index(m.ports, in)
+		if j < 0 {
+			j = len(m.ports)
+			m.ports = append(m.ports, in)
+			m.count = append(m.count, 0)
+		}
+		m.count[j]++
+		m.flows = append(m.flows, modelFlow{id: i, port: j, start: d.start, left: d.wire, until: n.r.End})
+		if d.f.State == result.Finished {
+			m.flows[len(m.flows)-1].until = sim.Never
+		}
+	}
+	if m.rate <= 0 || len(m.ports) < 2 || len(m.flows) > modelFlows || slices.Max(m.count) == slices.Min(m.count) {
+		return false // both models say the same, or nothing
+	}
+	byFlow := m.misfit(n, ids, false)
+	byPort := m.misfit(n, ids, true)
+	return byPort <= portFairFit && float64(byPort*portFairGain) <= byFlow
+}
+
+// model is one egress and its flows.
+type model struct {
+	rate  sim.Rate
+	ports []int32
+	count []int
+	flows []modelFlow
+}
+
+type modelFlow struct {
+	id    int32
+	port  int
+	start sim.Time
+	until sim.Time // the run ends for it
+	left  int64
+	took  sim.Time // until it was done, or the run was
+	share int64
+}
+
+// misfit runs the model and returns the mean relative error of the rates of
+// the given flows.
+func (m *model) misfit(n *net, ids []int32, byPort bool) float64 {
+	flows := slices.Clone(m.flows)
+	slices.SortStableFunc(flows, func(a, b modelFlow) int { return cmp.Compare(a.start, b.start) })
+	m.serve(flows, byPort)
+	var sum float64
+	count := 0
+	for k := range flows {
+		x := &flows[k]
+		if !slices.Contains(ids, x.id) || x.took <= 0 {
+			continue
+		}
+		d := &n.flows[x.id]
+		model := sim.RateOf(d.wire-x.left, x.took)
+		real := sim.RateOf(d.sent, d.life())
+		if model <= 0 || real <= 0 {
+			return math.MaxFloat64
+		}
+		a, b := float64(model), float64(real)
+		sum += max(a, b)/min(a, b) - 1
+		count++
+	}
+	if count == 0 {
+		return math.MaxFloat64
+	}
+	return sum / float64(count)
+}
+
+func (m *model) serve(flows []modelFlow, byPort bool) {
+	now := flows[0].start
+	in := make([]int64, len(m.ports))
+	for {
+		clear(in)
+		var ports, all int64
+		next := sim.Never
+		for k := range flows {
+			x := &flows[k]
+			switch {
+			case x.took > 0: // over
+			case x.start > now:
+				next = min(next, x.start)
+			default:
+				if in[x.port] == 0 {
+					ports++
+				}
+				in[x.port]++
+				all++
+			}
+		}
+		if all == 0 && next == sim.Never {
+			return
+		}
+		for k := range flows {
+			x := &flows[k]
+			if x.took > 0 || x.start > now {
+				continue
+			}
+			x.share = int64(m.rate) / all
+			if byPort {
+				x.share = int64(m.rate) / (ports * in[x.port])
+			}
+			next = min(next, now.Add(sim.Rate(x.share).For(int(x.left))), max(x.until, now+1))
+		}
+		if next == sim.Never {
+			return
+		}
+		for k := range flows {
+			x := &flows[k]
+			if x.took > 0 || x.start > now {
+				continue
+			}
+			x.left -= min(x.left, sim.Rate(x.share).Bytes(next-now))
+			if x.left == 0 || next >= x.until {
+				x.took = max(1, next-x.start)
+			}
+		}
+		now = next
+	}
+}

@@ -1,0 +1,308 @@
+package explain
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/verbena-rdma/verbena/fabric/result"
+	"github.com/verbena-rdma/verbena/fabric/sim"
+)
+
+// Rates is the story of DCQCN: who marked, who was told, what it cost.
+type Rates struct {
+	Preset string
+	// Ports marked something, most first; at most maxMarkPorts of PortCount.
+	Ports     []MarkPort
+	PortCount int
+	Marks     uint64 // at all ports
+	// CNPs of flows that have ended or run: sent by NPs, seen by RPs. Lost is
+	// the difference; those still under way count as lost.
+	CNPs, Handled, Lost uint64
+	CNPPrio             uint8
+	Cuts, Clamps        uint64
+	FlowsCut            int
+	// Held are flows kept far below their share by marks, the worst first; at
+	// most maxHeld of HeldCount.
+	Held      []Held
+	HeldCount int
+	// Typical is the flow with the most CNPs if none is held.
+	Typical *Held
+	// Silent is set if PFC acted and ECN did not.
+	Silent *Silent
+}
+
+// MarkPort is an egress that marked.
+type MarkPort struct {
+	Port    Place
+	Prio    uint8
+	Marked  uint64
+	Share   float64 // of the packets it sent
+	KMin    int64   // bytes; 0: not known
+	Peak    int64   // longest queue, bytes
+	Mean    float64
+	Sampled bool // the queue was recorded: the next three hold
+	First   sim.Time
+	Crossed int     // times it rose over Kmin, as far as samples see
+	Above   float64 // share of samples above Kmin
+
+	egress int32
+}
+
+// Held is how DCQCN treated one flow.
+type Held struct {
+	Flow    FlowRef
+	Line    sim.Rate // of its NIC's port
+	Goodput sim.Rate
+	Fair    sim.Rate // user data at its max-min share
+	// R_C as recorded, or the flow's own minimum and last; Mean 0: not known.
+	Min, Mean, Final  sim.Rate
+	Marks             uint64
+	CNPs, Handled     uint64
+	Cuts, Clamps      uint64
+	Additive, Hyper   uint64
+	At                MarkPort // the port of its path that marked most
+	Burst             *Burst   // what crosses its way there
+	Recovery          sim.Time // from Mean (or Goodput) to Fair by additive increase; 0: not known
+	RecoveryByHyper   sim.Time
+	AI, HAI           sim.Rate
+	IncreaseEvery     sim.Time
+	MessageTime       sim.Time // of MessageBytes at Goodput
+	MessageTimeAtLine sim.Time
+}
+
+// MessageBytes is the message that Held.MessageTime is about.
+const MessageBytes = 256 << 10
+
+// Silent is a network in which PFC stopped senders before ECN marked anything.
+type Silent struct {
+	Root  Place
+	Prio  uint8
+	KMin  int64 // of that egress, or of the class; 0: not known
+	Limit int64 // lowest XOFF at which a stop was sent
+	Peak  int64 // of the root's queue
+	Stops int
+}
+
+func (s *stops) rates(f *fluid, trees []Tree) *Rates {
+	n := s.n
+	sh := &n.r.Shape
+	if sh.Preset == "" || sh.Preset == "off" {
+		return nil
+	}
+	out := &Rates{Preset: clean(sh.Preset), CNPPrio: sh.CNPPrio}
+	ports := n.markPorts()
+	for i := range ports {
+		out.Marks += ports[i].Marked
+	}
+	var held []int32
+	most := none
+	for i := range n.flows {
+		d := n.flows[i].f
+		out.CNPs += d.CNPs
+		out.Handled += d.CNPsHandled
+		out.Cuts += d.Cuts
+		out.Clamps += d.Clamps
+		if d.CNPsHandled > 0 {
+			out.FlowsCut++
+			if most == none || d.CNPsHandled > n.flows[most].f.CNPsHandled {
+				most = int32(i)
+			}
+		}
+		if s.held(f, int32(i)) {
+			held = append(held, int32(i))
+		}
+	}
+	out.Lost = out.CNPs - min(out.CNPs, out.Handled)
+	share := func(i int32) float64 { return ratio(float64(n.flows[i].goodput()), float64(f.share(i))) }
+	slices.SortStableFunc(held, func(a, b int32) int { return cmp.Compare(share(a), share(b)) })
+	out.HeldCount = len(held)
+	for _, i := range held[:min(maxHeld, len(held))] {
+		out.Held = append(out.Held, s.told(f, ports, i))
+	}
+	if len(held) == 0 && most != none {
+		h := s.told(f, ports, most)
+		out.Typical = &h
+	}
+	if out.Marks == 0 {
+		out.Silent = s.silent(trees)
+	}
+	out.PortCount = len(ports)
+	out.Ports = ports[:min(maxMarkPorts, len(ports))]
+	return out
+}
+
+// markPorts lists the egresses that marked, most first.
+func (n *net) markPorts() []MarkPort {
+	var out []MarkPort
+	for e := range n.node {
+		p := n.port(int32(e))
+		for prio := range p.Prio {
+			c := &p.Prio[prio]
+			if c.Marked == 0 {
+				continue
+			}
+			out = append(out, MarkPort{
+				Port: n.place(int32(e)), Prio: uint8(prio), Marked: c.Marked, Peak: c.PeakQueue, Mean: c.MeanQueue,
+				Share: ratio(float64(c.Marked), float64(c.TxPackets)), KMin: n.kmin(int32(e), uint8(prio)), egress: int32(e),
+			})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b MarkPort) int { return cmp.Compare(b.Marked, a.Marked) })
+	for i := range out[:min(maxMarkPorts, len(out))] {
+		out[i].crossings(n)
+	}
+	return out
+}
+
+// kmin returns the threshold of an egress; where it is not recorded that of
+// the lossless class, which Shape has for ports to hosts.
+func (n *net) kmin(e int32, prio uint8) int64 {
+	if k := n.port(e).Prio[prio&7].KMin; k > 0 {
+		return k
+	}
+	if n.r.Shape.Lossless&(1<<(prio&7)) != 0 {
+		return n.r.Shape.KMin
+	}
+	return 0
+}
+
+func (p *MarkPort) crossings(n *net) {
+	q := n.series(result.QueueBytes, p.Port.Node, p.Port.Port, p.Prio, -1)
+	if q == nil || p.KMin <= 0 || len(q.Values) == 0 {
+		return
+	}
+	p.Sampled = true
+	above, was := 0, false
+	for i, v := range q.Values {
+		if v < p.KMin {
+			was = false
+			continue
+		}
+		above++
+		if !was {
+			p.Crossed++
+			if p.Crossed == 1 {
+				p.First = q.Start.Add(sim.Time(i) * q.Step)
+			}
+		}
+		was = true
+	}
+	p.Above = ratio(float64(above), float64(len(q.Values)))
+}
+
+// series finds a recorded quantity; nil if there is none.
+func (n *net) series(kind result.SeriesKind, node, port int32, prio uint8, flow int32) *result.Series {
+	for i := range n.r.Series {
+		s := &n.r.Series[i]
+		if s.Kind != kind || s.Step <= 0 {
+			continue
+		}
+		if flow >= 0 && s.Flow == flow || flow < 0 && s.Node == node && s.Port == port && s.Prio == prio {
+			return s
+		}
+	}
+	return nil
+}
+
+// held decides whether DCQCN, and nothing else, keeps a flow below its share.
+func (s *stops) held(f *fluid, i int32) bool {
+	d := &s.n.flows[i]
+	if d.f.CNPsHandled < heldCNPs || d.life() <= 0 || len(d.path) == 0 {
+		return false
+	}
+	fair := f.share(i)
+	if fair <= 0 || float64(d.goodput()) >= float64(fair)*heldShare {
+		return false
+	}
+	var stopped sim.Time
+	for _, e := range d.path {
+		w := &s.when[s.key(e, d.f.Prio)]
+		stopped = max(stopped, w.within(d.start, d.end))
+	}
+	if permille(stopped, d.life()) >= heldStopPermille {
+		return false
+	}
+	return d.f.Retransmitted == 0 || d.f.Retransmitted*1000 < d.f.Packets*heldLossPermille
+}
+
+func (s *stops) told(f *fluid, ports []MarkPort, i int32) Held {
+	n := s.n
+	d := &n.flows[i]
+	sh := &n.r.Shape
+	h := Held{
+		Flow: n.ref(i), Goodput: d.goodput(), Fair: f.share(i), Min: d.f.MinRate, Final: d.f.LastRate, Marks: d.f.Marks,
+		CNPs: d.f.CNPs, Handled: d.f.CNPsHandled, Cuts: d.f.Cuts, Clamps: d.f.Clamps, Additive: d.f.Additive, Hyper: d.f.Hyper,
+		AI: sh.AI, HAI: sh.HAI, IncreaseEvery: sh.IncreaseEvery, At: MarkPort{egress: none},
+	}
+	if len(d.path) > 0 {
+		h.Line = n.port(d.path[0]).Rate
+	}
+	h.curve(n, d)
+	for k := range ports {
+		if p := &ports[k]; p.Prio == d.f.Prio && d.crosses(p.egress) {
+			h.At = *p // ports are sorted: the first is the one with most marks
+			h.Burst = n.burst(i, p.egress, p.KMin)
+			break
+		}
+	}
+	from := h.Mean
+	if from == 0 {
+		from = h.Goodput
+	}
+	h.Recovery = climb(from, h.Fair, sh.AI, sh.IncreaseEvery)
+	h.RecoveryByHyper = climb(from, h.Fair, sh.HAI, sh.IncreaseEvery)
+	h.MessageTime = h.Goodput.For(MessageBytes)
+	h.MessageTimeAtLine = h.Line.For(MessageBytes)
+	return h
+}
+
+// curve reads R_C from the recorded series, while the flow lived.
+func (h *Held) curve(n *net, d *flow) {
+	s := n.series(result.FlowRC, -1, -1, 0, d.f.ID)
+	if s == nil {
+		return
+	}
+	var sum, count int64
+	for i, v := range s.Values {
+		at := s.Start.Add(sim.Time(i) * s.Step)
+		if at < d.start || at > d.end || v <= 0 {
+			continue
+		}
+		if count == 0 || sim.Rate(v) < h.Min || h.Min == 0 {
+			h.Min = sim.Rate(v)
+		}
+		h.Final = sim.Rate(v)
+		sum += v
+		count++
+	}
+	if count > 0 {
+		h.Mean = sim.Rate(sum / count)
+	}
+}
+
+// climb is how long additive increase takes from one rate to another: a step
+// of the target each period, which R_C follows half a step behind.
+func climb(from, to, step sim.Rate, every sim.Time) sim.Time {
+	if step <= 0 || every <= 0 || to <= from {
+		return 0
+	}
+	return sim.Time(muldiv(int64(to-from), int64(every), int64(step)))
+}
+
+// silent looks for a root that overflowed without a mark.
+func (s *stops) silent(trees []Tree) *Silent {
+	for i := range trees {
+		t := &trees[i]
+		if t.root < 0 || permille(t.windowTime(), s.n.r.End) < silentStopPermille {
+			continue
+		}
+		out := &Silent{Root: t.Root, Prio: t.Prio, KMin: s.n.kmin(t.root, t.Prio), Peak: t.Cause.PeakQueue, Stops: t.Stops}
+		for j := range t.Branches {
+			if b := &t.Branches[j]; b.Limit > 0 && (out.Limit == 0 || b.Limit < out.Limit) {
+				out.Limit = b.Limit
+			}
+		}
+		return out
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package explain
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/verbena-rdma/verbena/fabric/result"
+	"github.com/verbena-rdma/verbena/fabric/sim"
+)
+
+// A stop is a span in which one egress could not send one priority, for one
+// reason. A refresh that gives another reason begins another.
+type stop struct {
+	egress   int32 // who was stopped
+	node     int32 // by whom
+	reason   int32 // the egress of node that held what had come in; none
+	prio     uint8
+	cause    result.Cause
+	flagged  bool // the reason was itself stopped at that instant
+	first    bool // not a refresh: a PFC frame that changed something
+	held     int64
+	limit    int64
+	from, to sim.Time
+
+	// What resolve finds.
+	root   int32 // an egress, or rootNode(i)
+	parent int32 // the stop of the reason, none at the root
+	level  int32 // 1: stopped by the root itself
+}
+
+// rootNode is a root that is a whole node: a host, or a switch that does not
+// say which egress is to blame.
+func rootNode(i int32) int32 { return -2 - i }
+
+// rootOf undoes it.
+func rootOf(root int32) (node int32, whole bool) {
+	if root <= -2 {
+		return -2 - root, true
+	}
+	return none, false
+}
+
+// stops is every stop of a run, in order of time, and by egress and priority.
+type stops struct {
+	n    *net
+	all  []stop
+	by   [][]int32 // index egress*8+prio: its stops in order of time
+	when []spans   // the same as a set
+	// inner marks an egress (and priority) that is not a root, since it was
+	// itself stopped too long.
+	inner []bool
+}
+
+func readStops(n *net) *stops {
+	s := &stops{n: n, by: make([][]int32, 8*len(n.node))}
+	open := make([]int32, len(s.by)) // 1 + index of the stop that goes on
+	last := make([]sim.Time, len(s.by))
+	// Without a single refresh in the whole run they were not recorded, and
+	// nothing can be said of stops that ran out.
+	refreshed := slices.ContainsFunc(n.r.Pauses, func(p result.Pause) bool { return p.Refresh })
+	expires := func(k int, from sim.Time) sim.Time {
+		rate := n.port(int32(k / 8)).Rate
+		if rate <= 0 || !refreshed {
+			return sim.Never
+		}
+		return from.Add(rate.For(pauseQuanta * quantumBits / 8))
+	}
+	end := func(k int, at sim.Time) {
+		if i := open[k]; i != 0 {
+			s.all[i-1].to = max(s.all[i-1].from, min(at, expires(k, last[k])))
+			open[k] = 0
+		}
+	}
+	for i := range n.r.Pauses {
+		p := &n.r.Pauses[i]
+		by := n.egress(p.Node, p.Port)
+		if by == none || p.Prio > 7 {
+			continue
+		}
+		e := n.peer(by)
+		if e == none {
+			continue
+		}
+		k := int(e)*8 + int(p.Prio)
+		if !p.On {
+			end(k, p.At)
+			continue
+		}
+		now := s.stop(p, e)
+		now.first = open[k] == 0 || expires(k, last[k]) < p.At
+		if i := open[k]; i != 0 && !now.first {
+			was := &s.all[i-1]
+			if was.reason == now.reason && was.flagged == now.flagged && was.cause == now.cause {
+				was.held = max(was.held, now.held)
+				last[k] = p.At
+				continue
+			}
+		}
+		end(k, p.At)
+		s.all = append(s.all, now)
+		open[k], last[k] = int32(len(s.all)), p.At
+	}
+	for k := range open {
+		end(k, n.r.End)
+	}
+	for i := range s.all {
+		k := s.key(s.all[i].egress, s.all[i].prio)
+		s.by[k] = append(s.by[k], int32(i))
+	}
+	s.when = make([]spans, len(s.by))
+	for k, list := range s.by {
+		if len(list) == 0 {
+			continue
+		}
+		w := make([]Window, len(list))
+		for j, i := range list {
+			w[j] = Window{s.all[i].from, s.all[i].to}
+		}
+		s.when[k] = union(w)
+	}
+	s.findInner()
+	s.resolve()
+	return s
+}
+
+func (s *stops) stop(p *result.Pause, e int32) stop {
+	return stop{
+		egress: e, node: p.Node, reason: s.n.egress(p.Node, p.Egress), prio: p.Prio, cause: p.Cause,
+		flagged: p.EgressStopped, held: p.Held, limit: p.Limit, from: p.At,
+	}
+}
+
+func (s *stops) key(e int32, prio uint8) int { return int(e)*8 + int(prio&7) }
+
+// byHost reports whether a stop was not made by a switch's buffer: what is
+// behind it is the node itself.
+func (s *stops) byHost(t *stop) bool {
+	return t.reason == none || !s.n.r.Nodes[t.node].Switch
+}
+
+// findInner weighs, for each egress that others were stopped for, how much of
+// that time it was itself stopped: told so by the switch, or in our own list.
+func (s *stops) findInner() {
+	weight := make([]sim.Time, len(s.by))
+	told := make([]sim.Time, len(s.by))
+	seen := make([]sim.Time, len(s.by))
+	for i := range s.all {
+		t := &s.all[i]
+		if s.byHost(t) {
+			continue
+		}
+		k := s.key(t.reason, t.prio)
+		weight[k] += t.to - t.from
+		if t.flagged {
+			told[k] += t.to - t.from
+		}
+		seen[k] += s.when[k].within(t.from, t.to)
+	}
+	s.inner = make([]bool, len(s.by))
+	for k := range s.inner {
+		s.inner[k] = permille(max(told[k], seen[k]), weight[k]) >= interiorPermille
+	}
+}
+
+// resolve follows each stop to its root. A stop's parent began no later than
+// it, so in order of time the parent is known already: a cycle of stops ends at
+// what closed it, and nothing goes round.
+func (s *stops) resolve() {
+	for i := range s.all {
+		t := &s.all[i]
+		t.parent, t.level = none, 1
+		if s.byHost(t) {
+			t.root = rootNode(t.node)
+			continue
+		}
+		t.root = t.reason
+		k := s.key(t.reason, t.prio)
+		if !s.inner[k] {
+			continue
+		}
+		p := s.latest(k, t.from, int32(i))
+		if p == none || s.all[p].to.Add(lookBack) < t.from || s.all[p].level >= maxDepth {
+			continue
+		}
+		t.parent, t.root, t.level = p, s.all[p].root, s.all[p].level+1
+	}
+}
+
+// latest returns the last stop of a key that began no later than at, and is
+// before stop i.
+func (s *stops) latest(k int, at sim.Time, i int32) int32 {
+	list := s.by[k]
+	j := sort.Search(len(list), func(j int) bool { return list[j] >= i || s.all[list[j]].from > at })
+	if j == 0 {
+		return none
+	}
+	return list[j-1]
+}

@@ -1,0 +1,59 @@
+package explain
+
+import (
+	"github.com/verbena-rdma/verbena/fabric/result"
+)
+
+// Story is why a run went as it did: findings with their numbers, from which
+// Sections and Text make sentences. It borrows nothing from the run.
+type Story struct {
+	Verdict   Verdict
+	Trees     []Tree // the one with most stopped time first; all of them
+	PausesCut uint64 // not recorded: the trees are of the part before
+	Spreading Spreading
+	Deadlocks []Locked
+	Storms    []Storm
+	Rates     *Rates // nil: DCQCN is off
+	Fairness  Fairness
+	Tiers     []Tier  // uplinks from the lowest tier on, then parallel links down
+	Hosts     []Limit // the one that did most harm first
+	Loss      *Loss   // nil: nothing was lost
+	Lossless  Losslessness
+	Readings  []Reading
+	Advice    []Advice // what to change first; at most maxAdvice
+	Breaches  []string // rules of the simulator that did not hold
+	Warnings  []string // of the scenario
+}
+
+// Explain looks through a run. It believes nothing that it reads and never
+// panics; what a run does not contain is left out. It takes time in proportion
+// to flows, pauses and drops, and a bounded time for the max-min shares.
+func Explain(r *result.Run) *Story {
+	if r == nil {
+		r = &result.Run{}
+	}
+	n := index(r)
+	f := newFluid(n)
+	st := readStops(n)
+	s := &Story{PausesCut: r.PausesCut}
+	s.Trees = st.trees()
+	s.Spreading = st.victims(f)
+	s.Deadlocks = st.deadlocks(s.Trees)
+	s.Storms = st.storms()
+	s.Rates = st.rates(f, s.Trees)
+	s.Fairness = st.fairness()
+	s.Tiers = n.ecmp(f)
+	s.Hosts = st.hostLimits(f)
+	s.Loss = st.loss()
+	s.Lossless = n.lossless()
+	for _, b := range r.Breaches {
+		s.Breaches = append(s.Breaches, when(b.At)+": "+clean(b.Rule)+": "+clean(b.Detail))
+	}
+	for _, w := range r.Warnings {
+		s.Warnings = append(s.Warnings, clean(w))
+	}
+	s.Verdict = s.verdict(n, f)
+	s.Readings = s.readings(n)
+	s.Advice = s.advice(n)
+	return s
+}

@@ -1,0 +1,239 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+)
+
+func (s *Story) tellLoss() section {
+	sec := section{title: "LOSS"}
+	l := s.Loss
+	if l == nil {
+		return sec
+	}
+	if l.Drops+l.Cut > 0 {
+		text := upper(plural(l.Drops+l.Cut, "packet")) + " lost"
+		if l.TCP > 0 {
+			text += fmt.Sprintf(", %s of TCP, which expects it", count(l.TCP))
+		}
+		if l.Cut > 0 {
+			text += fmt.Sprintf(" (places of the first %s follow)", count(l.Drops))
+		}
+		sec.say("%s.", text)
+	}
+	for i := range l.Places {
+		p := &l.Places[i]
+		class := "lossy"
+		if p.Lossless {
+			class = "LOSSLESS"
+		}
+		sec.item("%s: %s of %s priority %d, %s, from %s on: %s", p.At, plural(p.Count, "packet"), class, p.Prio, size(int64(p.Bytes)), when(p.First), p.Reason)
+	}
+	if n := l.PlaceCount - len(l.Places); n > 0 {
+		sec.item("and %s more", plural(n, "place"))
+	}
+	for i := range l.Misfits {
+		sec.say("%s", l.Misfits[i].sentence())
+	}
+	for i := range l.Deaf {
+		sec.say("%s", l.Deaf[i].sentence())
+	}
+	if l.Again > 0 || l.Timeouts > 0 {
+		text := fmt.Sprintf("Go-back-N sent %s of %s again (%s)", count(l.Again), plural(l.Packets, "packet"), percent(ratio(float64(l.Again), float64(l.Packets))))
+		if l.PerDrop > 0 {
+			text += fmt.Sprintf(", %s for each that was lost", digits(l.PerDrop))
+		}
+		sec.say("%s; %s, %s.", text, plural(l.NAKs, "NAK"), plural(l.Timeouts, "timeout"))
+	}
+	if w := l.Worst; w != nil {
+		sec.item("worst: %s sent %s of %s again and had %s", w.Flow, count(w.Again), plural(w.Packets, "packet"), speed(w.Goodput))
+	}
+	for _, f := range l.Failed {
+		sec.item("%s gave up: %s", f.Flow, or(f.Status, "no status"))
+	}
+	if n := l.FailedCount - len(l.Failed); n > 0 {
+		sec.item("and %s more gave up", plural(n, "flow"))
+	}
+	return sec
+}
+
+func (m *Misfit) sentence() string {
+	if m.Everywhere {
+		return fmt.Sprintf("RoCE in a lossy class: %s in priority %d, which has no PFC; %s.", verb(m.Flows, "flow is", "flows are"), m.Want, plural(m.Drops, "drop"))
+	}
+	return fmt.Sprintf("RoCE in the lossy class: %s puts %s of priority %d into priority %d, which has no PFC; %s. Its map of DSCP (or PCP) to priority is not the others'.",
+		m.At, plural(m.Flows, "flow"), m.Want, m.Got, plural(m.Drops, "drop"))
+}
+
+func (d *Deaf) sentence() string {
+	heard := "and counted none"
+	if d.Heard > 0 {
+		heard = fmt.Sprintf("though it counted %s", count(d.Heard))
+	}
+	text := fmt.Sprintf("PFC is off on one hop: %s sent %s in priority %d and %s obeyed none, %s", d.At, plural(d.Stops, "stop"), d.Prio, d.Peer, heard)
+	if d.Drops > 0 {
+		text += fmt.Sprintf("; %s at %s", plural(d.Drops, "drop"), d.At)
+	}
+	return text + "."
+}
+
+func (s *Story) tellLossless() section {
+	sec := section{title: "LOSSLESS"}
+	l := &s.Lossless
+	switch l.Verdict {
+	case NoClass:
+		return sec
+	case Proven:
+		t := l.Tightest
+		sec.say("Proven: %s had the headroom that the formula asks for; the tightest, %s, used %s.", countPorts(l.Ports), t.name(), t.used())
+	case HeldOnly:
+		sec.say("Held, not proven: nothing was lost (%s used %s), but %s than the formula asks for. %s has %s and needs %s.", l.Tightest.name(), l.Tightest.used(),
+			verb(l.Short, "ingress has less headroom", "ingresses have less headroom"), l.Shortest.name(), size(l.Shortest.Have), size(l.Shortest.Need))
+	case Violated:
+		s.tellViolated(&sec)
+	case Unchecked:
+		sec.say("Not checked: the run has no record of headroom.")
+	}
+	if l.Elsewhere > 0 {
+		sec.say("%s of lossless classes were lost for other reasons (mostly: %s): headroom does not help there.", upper(plural(l.Elsewhere, "packet")), l.ElsewhereReason)
+	}
+	return sec
+}
+
+func (s *Story) tellViolated(sec *section) {
+	l := &s.Lossless
+	if l.ViolatedCount == 0 {
+		sec.say("Violated: %s of lossless classes dropped.", plural(l.Dropped, "packet"))
+		return
+	}
+	for i := range l.Violated {
+		h := &l.Violated[i]
+		text := fmt.Sprintf("violated by %s at %s: %s", size(h.Over()), h.name(), h.used())
+		if h.Need > h.Have {
+			text += fmt.Sprintf(", needs %s", size(h.Need))
+		}
+		if h.Dropped > 0 {
+			text += fmt.Sprintf(", %s dropped", plural(h.Dropped, "packet"))
+		}
+		sec.item("%s", text)
+	}
+	if n := l.ViolatedCount - len(l.Violated); n > 0 {
+		sec.item("and %s more", plural(n, "port"))
+	}
+}
+
+func countPorts(n int) string {
+	if n == 1 {
+		return "the one ingress"
+	}
+	return "all " + count(uint64(n)) + " ingresses"
+}
+
+func (h *HeadroomUse) name() string { return fmt.Sprintf("%s p%d", h.At, h.Prio) }
+
+func (h *HeadroomUse) used() string { return fmt.Sprintf("%s of %s", size(h.Peak), size(h.Have)) }
+
+func (s *Story) tellHosts() section {
+	sec := section{title: "HOSTS AT THEIR LIMIT"}
+	for i := range s.Hosts {
+		if i == maxHosts {
+			sec.item("and %s more", plural(len(s.Hosts)-i, "host"))
+			break
+		}
+		sec.item("%s", s.Hosts[i].sentence())
+	}
+	return sec
+}
+
+func (l *Limit) sentence() string {
+	var text string
+	switch l.Kind {
+	case OneRxQueue:
+		text = fmt.Sprintf("%s: 1 of %d RX queues (number %d) did all the work at %s, busy %s of the time, for %s on a line of %s",
+			l.Host, l.Queues, l.Busiest, speed(l.Rate), percent(l.Busy), plural(l.Flows, "flow"), speed(l.Line))
+	case RxQueues:
+		text = fmt.Sprintf("%s: %d of %s in use, the busiest %s of the time; it took in %s of a line of %s", l.Host, l.Used, plural(l.Queues, "RX queue"), percent(l.Busy), speed(l.Rate), speed(l.Line))
+	case Drain:
+		text = fmt.Sprintf("%s: slow receiver, took in %s of a line of %s", l.Host, speed(l.Rate), speed(l.Line))
+		if l.Max > 0 {
+			text += fmt.Sprintf("; it can take %s", speed(l.Max))
+		}
+	case QPEngine:
+		text = fmt.Sprintf("%s: the NIC gives one queue pair %s of %s, and %s with %s had %s", l.Host, speed(l.Max), speed(l.Line), verb(l.Flows, "flow", "flows"), plural(l.QPs, "queue pair"), speed(l.Rate))
+	case PacketRate:
+		text = fmt.Sprintf("%s: packet rate, %s packets a second of %s that the NIC can, at %s of %s", l.Host, count(l.Packets), count(l.MaxPackets), speed(l.Rate), speed(l.Line))
+	}
+	if l.Paused > 0 {
+		text += fmt.Sprintf("; it stopped the network for %s", when(l.Paused))
+	}
+	if l.Drops > 0 {
+		text += fmt.Sprintf("; it dropped %s", plural(l.Drops, "packet"))
+	}
+	if l.RxBuffer > 0 && l.PeakRx > 0 && l.Kind <= Drain {
+		text += fmt.Sprintf("; %s of %s waited in the NIC", size(l.PeakRx), size(l.RxBuffer))
+	}
+	return text
+}
+
+func (s *Story) tellTiers() section {
+	sec := section{title: "ECMP"}
+	for i := range s.Tiers {
+		t := &s.Tiers[i]
+		if t.Flows < 2 {
+			continue
+		}
+		way := "up"
+		if t.Down {
+			way = "down by parallel links"
+		}
+		text := fmt.Sprintf("Tier %d %s, when most flows crossed (%s): %s on %d of %d equal links (a uniform hash uses %s); the fullest, %s, had %d", t.Tier, way, when(t.At),
+			plural(t.Flows, "flow"), t.Used, t.Links, digits(t.ExpectedUsed), t.Worst, t.Most)
+		if t.Expected > 0 {
+			text += fmt.Sprintf(" (balls in bins at one switch: %s)", digits(t.Expected))
+		}
+		sec.say("%s.", text)
+		if t.Polarised {
+			sec.item("polarised: %s uses %d of %d links for %s; the tier hashes as the one before it, or the flows differ in nothing that is hashed", t.Narrow, t.NarrowUsed, t.NarrowLinks, plural(t.NarrowFlows, "flow"))
+		}
+		if t.Costs() {
+			fact := ""
+			if t.Real > 0 {
+				fact = fmt.Sprintf(" (%s in fact)", times(t.Real))
+			}
+			sec.item("%s slowed by it: %s is one of %d on %s and takes %s its idle time at best%s", verb(t.Crowded, "flow is", "flows are"), t.SlowestFlow, t.SlowestWith, t.SlowestAt, times(t.Slowest), fact)
+		}
+		if t.Partly {
+			sec.item("of flows with several queue pairs only the first one's path is counted")
+		}
+	}
+	return sec
+}
+
+func (s *Story) tellFairness() section {
+	sec := section{title: "FAIRNESS"}
+	f := &s.Fairness
+	if len(f.Groups) == 0 {
+		if f.Fair > 0 {
+			sec.say("%s one bottleneck fairly: Jain's index at least %s.", verb(f.Fair, "group of like flows shares", "groups of like flows share"), digits(f.Least))
+		}
+		return sec
+	}
+	const shown = 3
+	for i := range f.Groups {
+		if i == shown {
+			sec.say("And %s more; %s fair.", plural(len(f.Groups)-i, "unfair group"), verb(f.Fair, "is", "are"))
+			break
+		}
+		g := &f.Groups[i]
+		sec.say("%s share %s (%s): Jain's index %s, %s for %s to %s for %s.", upper(plural(g.Flows, "like flow")), g.At, speed(g.Rate), digits(g.Jain), speed(g.Min), g.Slowest, speed(g.Max), g.Fastest)
+		if !g.PortFair {
+			continue
+		}
+		var in []string
+		for _, x := range g.Inputs {
+			in = append(in, fmt.Sprintf("%s with %s: %s each", x.Port, plural(x.Flows, "flow"), speed(x.Each)))
+		}
+		sec.item("parking lot: the switch shares by ingress port and not by flow (%s)", strings.Join(in, "; "))
+	}
+	return sec
+}
