@@ -35,7 +35,7 @@ type form uint8
 
 const (
 	number form = iota
-	flag
+	toggle
 	choice
 	duration
 	rate
@@ -105,7 +105,7 @@ func (k Knob) Limits() string {
 	switch {
 	case k.form == weight:
 		return "1/4096 to 1"
-	case k.form == flag:
+	case k.form == toggle:
 		return "false or true"
 	case k.form == choice:
 		return strings.Join(k.Values, " or ")

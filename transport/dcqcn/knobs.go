@@ -125,7 +125,7 @@ func choiceKnob[T ~uint8](name, paper, doc string, values []string, at func(*Par
 
 func flagKnob(name, doc string, at func(*Params) *bool) Knob {
 	return Knob{
-		Name: name, Doc: doc, form: flag, scale: 1, most: 1,
+		Name: name, Doc: doc, form: toggle, scale: 1, most: 1,
 		get: func(p *Params) int64 {
 			if *at(p) {
 				return 1

@@ -72,7 +72,7 @@ func (f form) units() []unit {
 		return []unit{{"Pbps", 1e15}, {"Tbps", 1e12}, {"Gbps", 1e9}, {"Mbps", 1e6}, {"kbps", 1e3}, {"bps", 1}}
 	case size:
 		return []unit{{"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}, {"B", 1}}
-	case number, flag, choice, weight:
+	case number, toggle, choice, weight:
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func (f form) spellings() []unit {
 		return []unit{{"Tb/s", 1e12}, {"Gb/s", 1e9}, {"Mb/s", 1e6}, {"kb/s", 1e3}, {"bit/s", 1}, {"Kbps", 1e3}}
 	case size:
 		return []unit{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"kB", 1e3}}
-	case number, flag, choice, weight:
+	case number, toggle, choice, weight:
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (f form) spellings() []unit {
 // format writes base units with the largest unit that divides them.
 func (k Knob) format(base int64) string {
 	switch k.form {
-	case flag:
+	case toggle:
 		return strconv.FormatBool(base != 0)
 	case choice:
 		if base >= 0 && base < int64(len(k.Values)) {
@@ -117,7 +117,7 @@ func (k Knob) format(base int64) string {
 // parse reads a value in base units.
 func (k Knob) parse(text string) (int64, bool) {
 	switch k.form {
-	case flag:
+	case toggle:
 		switch strings.ToLower(text) {
 		case "true", "1", "yes", "on":
 			return 1, true
@@ -179,7 +179,7 @@ func times(a, b int64) (int64, bool) {
 // wants names the form for an error.
 func (k Knob) wants() string {
 	switch k.form {
-	case flag:
+	case toggle:
 		return "true or false"
 	case choice:
 		return strings.Join(k.Values, " or ")
