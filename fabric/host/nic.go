@@ -125,7 +125,7 @@ func New(s *sim.Sim, cfg Config, boss Boss) (*NIC, error) {
 	if cfg.PacketRate > 0 {
 		n.perPkt = sim.Second / sim.Time(cfg.PacketRate)
 	}
-	n.run.Buf = make([]byte, 4096+128)
+	n.run.Buf = make([]byte, 64)
 	n.in.init(&n.cfg)
 	return n, nil
 }

@@ -212,10 +212,7 @@ func (n *NIC) deliver(now sim.Time, p *sim.Packet) {
 	}
 	rx := &n.rx
 	rx.Data = p.Head[:p.N]
-	if p.Ext != nil {
-		rx.Data = append(append([]byte(nil), rx.Data...), p.Ext...)
-	}
-	rx.Phantom, rx.Bad = int(p.Phantom), p.Bad
+	rx.Phantom, rx.Bad = int(p.Payload), p.Bad
 	rx.SrcPort, rx.TOS, rx.TTL = p.SrcPort, p.DSCP<<2|p.ECN, p.TTL
 	c := n.conn(destQPN(p))
 	if c != nil {
@@ -223,7 +220,7 @@ func (n *NIC) deliver(now sim.Time, p *sim.Packet) {
 		if p.Head[0] == opCNP {
 			n.Stats.CNPHandled++
 			n.boss.CNP(now, p.Flow, false)
-		} else if p.Phantom > 0 && !p.Bad {
+		} else if p.Payload > 0 && !p.Bad {
 			c.arrived(now, n, p)
 		} else if p.Ack && !p.Bad {
 			if becn(p) {

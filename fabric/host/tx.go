@@ -96,13 +96,8 @@ func (n *NIC) conn(qpn uint32) *Conn {
 
 // fill makes a packet of what the adapter has written.
 func (n *NIC) fill(p *sim.Packet, r *frame.Run, c *Conn) {
-	p.N = uint8(min(r.N, sim.HeadLen))
-	copy(p.Head[:], r.Buf[:p.N])
-	if r.N > sim.HeadLen {
-		p.Ext = append([]byte(nil), r.Buf[sim.HeadLen:r.N]...)
-	}
-	p.Phantom = int32(r.Phantom)
-	p.Payload = p.Phantom + int32(len(p.Ext))
+	p.N = uint8(copy(p.Head[:], r.Buf[:r.N]))
+	p.Payload = int32(r.Phantom)
 	p.Kind = sim.KindRoCE
 	p.Src = n.cfg.Endpoint
 	p.Flow, p.Dst = -1, -1

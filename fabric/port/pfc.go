@@ -44,14 +44,17 @@ func (f *PFC) Sent(sim.Time, *sim.Packet) {}
 
 // Receive implements [FlowControl].
 func (f *PFC) Receive(now sim.Time, k *sim.Packet) {
-	t := told{k.Enable, k.Quanta}
+	t := told{enable: k.Enable}
+	for i := range t.quanta {
+		t.quanta[i] = k.Quanta(uint8(i))
+	}
 	if k.Kind == sim.KindPause {
 		if !f.ObeysPause {
 			return
 		}
 		t.enable = 0xFF
 		for i := range t.quanta {
-			t.quanta[i] = k.Quanta[0]
+			t.quanta[i] = k.Quanta(0)
 		}
 	} else if t.enable &= f.Obeys; t.enable == 0 {
 		return

@@ -52,7 +52,7 @@ func (s *Stats) controlOut(k *sim.Packet) {
 		return
 	}
 	for m := k.Enable; m != 0; m &= m - 1 {
-		if i := lowest(m); k.Quanta[i] != 0 {
+		if i := lowest(m); k.Quanta(i) != 0 {
 			s.Prio[i].StopTx++
 		} else {
 			s.Prio[i].ResumeTx++
@@ -66,7 +66,7 @@ func (s *Stats) controlIn(k *sim.Packet) {
 		return
 	}
 	for m := k.Enable; m != 0; m &= m - 1 {
-		if i := lowest(m); k.Quanta[i] != 0 {
+		if i := lowest(m); k.Quanta(i) != 0 {
 			s.Prio[i].StopRx++
 		} else {
 			s.Prio[i].ResumeRx++

@@ -73,12 +73,12 @@ func (p *Port) tell(now sim.Time, m uint8, quanta uint16) {
 	k.Bytes, k.Flow, k.Src, k.Dst = ControlBytes, -1, -1, -1
 	if p.cfg.Global {
 		k.Kind = sim.KindPause
-		k.Quanta[0] = quanta
+		k.SetQuanta(0, quanta)
 	} else {
 		k.Kind = sim.KindPFC
 		k.Enable = m
 		for r := m; r != 0; r &= r - 1 {
-			k.Quanta[lowest(r)] = quanta
+			k.SetQuanta(lowest(r), quanta)
 		}
 	}
 	p.Stats.controlOut(k)

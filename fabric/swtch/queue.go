@@ -169,7 +169,6 @@ func (w *Switch) enqueue(now sim.Time, out int, q *queue, p *sim.Packet) {
 	if q.markIn && q.marks(w.rand) {
 		q.mark(p)
 	}
-	p.At = now
 	q.area.add(now, q.fifo.Bytes())
 	q.fifo.Push(p)
 	q.peak = max(q.peak, q.fifo.Bytes())

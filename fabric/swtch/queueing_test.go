@@ -61,7 +61,9 @@ func (a *arrivals) Handle(now sim.Time, _ uint64) {
 		return
 	}
 	a.left--
-	a.x.w.Arrive(now, 1, a.x.packet(1, 0, a.bytes, 8))
+	p := a.x.packet(1, 0, a.bytes, 8)
+	p.Seq = int64(now)
+	a.x.w.Arrive(now, 1, p)
 	hi, lo := exponential(a.r)>>16, uint64(a.mean)
 	a.x.s.At(now+sim.Time(hi*lo>>16), a, 0)
 }
@@ -82,7 +84,7 @@ func TestMD1(t *testing.T) {
 		var waits, count int64
 		x.w.out[0].port.Tap = func(now sim.Time, p *sim.Packet, out bool) {
 			if out {
-				w := now - p.At
+				w := now - sim.Time(p.Seq) // when it arrived
 				waits += int64(w)
 				sum[count/n] += float64(w) / float64(service) / n
 				count++
