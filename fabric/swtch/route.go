@@ -44,7 +44,9 @@ func (w *Switch) detour(p *sim.Packet, ways []uint16, out int) int {
 	if up == 0 {
 		return out
 	}
-	k := w.cfg.ECMP.Pick(p, up)
+	// Another seed: those whose way is down have chosen alike.
+	e := ECMP{Seed: sim.Mix(w.cfg.ECMP.Seed + 1), Fields: w.cfg.ECMP.Fields}
+	k := e.Pick(p, up)
 	for _, i := range ways {
 		if w.out[i].down {
 			continue
@@ -68,6 +70,12 @@ func (w *Switch) SetDown(now sim.Time, out int, down bool) {
 	e.down = down
 	if !down {
 		w.downs--
+		// The neighbour has forgotten what it was told.
+		for g := range 8 {
+			if w.in[out<<3|g].paused {
+				w.xoff(now, out<<3|g)
+			}
+		}
 		return
 	}
 	w.downs++

@@ -33,6 +33,7 @@ type station struct {
 	bytes   int64
 	last    sim.Time
 	lost    int
+	sent    int64
 }
 
 func (h *station) Pull(now sim.Time, _ int, stopped uint8) (*sim.Packet, bool) {

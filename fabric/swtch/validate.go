@@ -80,7 +80,7 @@ func (p *PortConfig) validate() error {
 			return fmt.Errorf("priority %d: weight %d; from 1 to %d are possible", i, q.Weight, maxWeight)
 		}
 		if q.Reserved < 0 || q.Reserved > maxBytes {
-			return fmt.Errorf("priority %d: reserved %d bytes; at most %d are possible", i, q.Reserved, int64(maxBytes))
+			return fmt.Errorf("priority %d: reserved %d bytes; from 0 to %d are possible", i, q.Reserved, int64(maxBytes))
 		}
 		if err := q.ECN.validate(); err != nil {
 			return fmt.Errorf("priority %d: %w", i, err)
