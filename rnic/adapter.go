@@ -82,6 +82,9 @@ type Config struct {
 	AckEvery int
 }
 
+// maxAckEvery keeps a requester from stopping before it asks.
+const maxAckEvery = 1 << 15
+
 // Adapter is one software RNIC with one port. See the package documentation
 // for who may call what.
 type Adapter struct {
@@ -89,6 +92,7 @@ type Adapter struct {
 	limits Limits
 	mtu    ib.MTU
 	mem    *mem.Table
+	addrs  []netip.Addr // by row of the GID table
 
 	pds   map[mem.PD]*pdRefs
 	pdNum mem.PD
@@ -114,6 +118,7 @@ type Adapter struct {
 	events   eventQueue
 	count    counters
 	tcount   transport.Counters
+	scratch  transport.Scratch
 	sources  sourceCache
 	rx       rxScratch
 	out      transport.Out // one packet on its way out, kept for its slices
@@ -146,9 +151,9 @@ func New(cfg Config) (*Adapter, error) {
 		return nil, fmt.Errorf("adapter %q: payload of a packet is %d bytes, can be 1 to %d, the port's MTU, or 0 for the path MTU: %w",
 			cfg.Name, cfg.Payload, n, ErrInvalid)
 	}
-	if cfg.AckEvery < 0 {
-		return nil, fmt.Errorf("adapter %q: packets between requests for an ACK are %d, can be 1 or more, or 0 for the engine's choice: %w",
-			cfg.Name, cfg.AckEvery, ErrInvalid)
+	if cfg.AckEvery < 0 || cfg.AckEvery > maxAckEvery {
+		return nil, fmt.Errorf("adapter %q: packets between requests for an ACK are %d, can be 1 to %d, or 0 for the engine's choice: %w",
+			cfg.Name, cfg.AckEvery, maxAckEvery, ErrInvalid)
 	}
 	if err := cfg.checkDCQCN(); err != nil {
 		return nil, err
@@ -167,6 +172,10 @@ func New(cfg Config) (*Adapter, error) {
 		newEngine: newEngine,
 		runBytes:  min(max(cfg.Wire.RunBytes, cfg.Wire.MTU), maxRunBytes),
 		runSegs:   min(max(cfg.Wire.Segments, 1), frame.MaxSegments),
+	}
+	a.addrs = make([]netip.Addr, len(cfg.GIDs))
+	for i := range cfg.GIDs {
+		a.addrs[i] = cfg.GIDs[i].GID.Addr()
 	}
 	a.qpns.init(cfg.Rand)
 	if a.burst = max(cfg.Pacing.Burst, 0); cfg.Pacing.Burst == 0 {

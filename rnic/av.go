@@ -19,18 +19,18 @@ const defaultTTL = 64
 // path is an address vector made ready: everything around a packet that does
 // not change from one to the next.
 type path struct {
-	src, dst netip.Addr // as the link wants them; dst with its zone
-	peer     netip.Addr // dst as the link reports it
+	dst      netip.Addr // as the link wants it: with its zone
+	flow     icrc.Flow
+	row      int32 // of the GID table: the source
 	sport    uint16
 	tos, ttl uint8
 	prio     uint8
 	ok       bool
-	flow     icrc.Flow
 }
 
 // envelops reports whether packets of both paths look alike to a network.
 func (p *path) envelops(o *path) bool {
-	return p.dst == o.dst && p.src == o.src && p.sport == o.sport && p.tos == o.tos && p.ttl == o.ttl && p.prio == o.prio
+	return p.dst == o.dst && p.row == o.row && p.sport == o.sport && p.tos == o.tos && p.ttl == o.ttl && p.prio == o.prio
 }
 
 // rowType is the RoCE version of the rows that a UDPPayload link can send.
@@ -72,7 +72,7 @@ func (a *Adapter) usableRows() string {
 func (a *Adapter) resolve(av *ib.AV, port uint16) (p path, mtu int, err error) {
 	row := &a.cfg.GIDs[av.SGIDIndex]
 	src, dst := row.GID.Addr(), av.DGID.Addr()
-	p = path{src: src, dst: dst, peer: dst, sport: port, tos: av.TrafficClass, ttl: av.HopLimit, prio: av.SL, ok: true}
+	p = path{row: int32(av.SGIDIndex), dst: dst, sport: port, tos: av.TrafficClass, ttl: av.HopLimit, prio: av.SL, ok: true}
 	if p.ttl == 0 {
 		p.ttl = defaultTTL
 	}
@@ -80,7 +80,7 @@ func (a *Adapter) resolve(av *ib.AV, port uint16) (p path, mtu int, err error) {
 		p.dst = dst.WithZone(row.Netdev)
 	}
 	if a.cfg.Path != nil {
-		p.sport, mtu, err = a.cfg.Path(p.src, p.dst, port)
+		p.sport, mtu, err = a.cfg.Path(src, p.dst, port)
 	}
 	p.flow = flowOf(src, dst, p.sport)
 	return p, mtu, err
@@ -120,18 +120,27 @@ type dest struct {
 	stalled qpList // wait for room in the window
 }
 
-// destFor returns the destination of a path, made when it is new.
+// destFor returns the destination of a path, made when it is new; nil where
+// nothing limits what is in flight.
 func (a *Adapter) destFor(addr netip.Addr) *dest {
+	if a.cfg.Wire.RxBytes <= 0 || a.cfg.NoLossWindow {
+		return nil
+	}
 	d := a.dests[addr]
 	if d == nil {
-		d = &dest{addr: addr}
-		if a.cfg.Wire.RxBytes > 0 && !a.cfg.NoLossWindow {
-			d.window = transport.NewWindow(a.cfg.Wire.RxBytes)
-		}
+		d = &dest{addr: addr, window: transport.NewWindow(a.cfg.Wire.RxBytes)}
 		a.dests[addr] = d
 	}
 	d.refs++
 	return d
+}
+
+// windowOf returns what limits the bytes in flight, or nil.
+func (d *dest) windowOf() *transport.Window {
+	if d == nil {
+		return nil
+	}
+	return d.window
 }
 
 func (a *Adapter) dropDest(d *dest) {
@@ -191,7 +200,7 @@ func (a *Adapter) CreateAH(pd mem.PD, av *ib.AV) (ib.AH, error) {
 	}
 	p, _, err := a.resolve(av, a.datagramPort(av.DGID))
 	if err != nil {
-		return 0, fmt.Errorf("create AH: dgid %v: no route from %v: %w: %w", p.peer, p.src, err, ErrPath)
+		return 0, fmt.Errorf("create AH: dgid %v: no route from %v: %w: %w", p.dst.WithZone(""), a.addrs[p.row], err, ErrPath)
 	}
 	var i uint32
 	if k := len(t.free); k > 0 {

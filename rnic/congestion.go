@@ -12,13 +12,6 @@ import (
 // DCQCN §3). It is there from the first notification on: until then it would
 // only say that the rate is the line's.
 
-// reaction is a reaction point, with the instant at which its rate next changes
-// by itself.
-type reaction struct {
-	dcqcn.RP
-	due clock.Time
-}
-
 // checkDCQCN refuses parameters that cannot be.
 func (cfg *Config) checkDCQCN() error {
 	p := cfg.Pacing
@@ -53,24 +46,18 @@ func (a *Adapter) notified(now clock.Time, q *QP) {
 	}
 	a.count.rpHandled++
 	if q.rp == nil {
-		q.rp = &reaction{}
+		q.rp = new(dcqcn.RP)
 		q.rp.Start(now, a.cfg.DCQCN, a.cfg.LineRate)
 	}
 	q.rp.Congestion(now)
-	q.reacted(now)
-}
-
-// reacted takes notice of a rate that may have changed.
-func (q *QP) reacted(now clock.Time) {
 	q.repace(now)
-	q.rp.due = q.rp.Deadline()
 }
 
 // catchUp does what the reaction point's timers would have done until now.
 func (q *QP) catchUp(now clock.Time) {
-	if q.rp != nil && q.rp.due <= now {
+	if q.rp != nil && q.rp.Deadline() <= now {
 		q.rp.Rate(now)
-		q.reacted(now)
+		q.repace(now)
 	}
 }
 
@@ -81,7 +68,7 @@ func (a *Adapter) QueryRP(now clock.Time, q *QP) dcqcn.State {
 	var rp dcqcn.RP
 	switch {
 	case q.rp != nil:
-		rp = q.rp.RP
+		rp = *q.rp
 	case a.cfg.DCQCN == nil:
 		return dcqcn.State{}
 	default:

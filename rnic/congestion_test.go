@@ -464,7 +464,7 @@ func TestIncreaseMovesTheNextPacket(t *testing.T) {
 	p := newPhantomPair(t, ib.MTU1024, func(c *Config) {
 		params := preset(t, "paper")
 		params.RPGMinRate, params.RPGMinDecFac, params.RateToSetOnFirstCNP = 10_000_000, 0, 10_000_000
-		params.ClampTgtRate = false
+		params.ClampTgtRate, params.StageBeforeEvent = false, false
 		params.RPGAIRate, params.RPGThreshold = 10_000_000_000, 1 // straight to additive increase
 		c.DCQCN = &params
 	})

@@ -186,7 +186,7 @@ func TestBusyObjectsAreNotDestroyed(t *testing.T) {
 // snapshot is all that a control call could change.
 func snapshot(h *host, q *QP) string {
 	return fmt.Sprintf("%+v %v %+v %d %d %d %d %d %d %+v %v %v", h.QueryQP(q), q.State(), *h.pds[h.pd], len(h.pds), len(h.cqs), h.qps.len(), h.ahs.n,
-		len(h.mrs), len(h.dests), q.path, q.pacer, len(h.cq.users))
+		len(h.mrs), len(h.dests), q.path, q.pacer, h.cq.users)
 }
 
 func TestRefusedControlCallsChangeNothing(t *testing.T) {

@@ -12,8 +12,8 @@ type CQ struct {
 	num   uint32
 	ring  cqRing
 	a     *Adapter
-	users []*QP // queue pairs that complete here, one entry for each of their queues
-	slot  int   // in the adapter's list; -1 after destruction
+	users int // queues of queue pairs that complete here
+	slot  int // in the adapter's list; -1 after destruction
 }
 
 // CreateCQ makes a completion queue that holds depth completions. It matches
@@ -38,9 +38,9 @@ func (a *Adapter) DestroyCQ(c *CQ) error {
 	if c == nil || c.a != a || c.slot < 0 {
 		return fmt.Errorf("destroy CQ: it does not exist: %w", ErrInvalid)
 	}
-	if n := len(c.users); n > 0 {
+	if c.users > 0 {
 		return fmt.Errorf("destroy CQ %d: %d queues of queue pairs complete to it, for one of QP %v; destroy those first: %w",
-			c.num, n, c.users[0].qpn, ErrBusy)
+			c.num, c.users, a.qps.using(c)[0].qpn, ErrBusy)
 	}
 	last := len(a.cqs) - 1
 	a.cqs[c.slot] = a.cqs[last]
@@ -105,17 +105,5 @@ func (c *CQ) add(wc *ib.WC, solicited bool) {
 		c.a.count.cqeLost++
 		c.ring.overflow()
 		c.a.overrun = append(c.a.overrun, c)
-	}
-}
-
-func (c *CQ) dropUser(q *QP) {
-	for i, u := range c.users {
-		if u == q {
-			last := len(c.users) - 1
-			c.users[i] = c.users[last]
-			c.users[last] = nil
-			c.users = c.users[:last]
-			return
-		}
 	}
 }

@@ -110,7 +110,7 @@ func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 			paced += n + a.cfg.Pacing.Overhead
 		}
 		if r.Segs == 0 {
-			r.Src, r.Dst, r.SrcPort, r.TOS, r.TTL = p.src, p.dst, p.sport, p.tos, p.ttl
+			r.Src, r.Dst, r.SrcPort, r.TOS, r.TTL = a.addrs[p.row], p.dst, p.sport, p.tos, p.ttl
 			r.Seg, to, along = n, h.DestQPN, p
 			if out.ECT {
 				r.TOS = r.TOS&^3 | ectCodePoint

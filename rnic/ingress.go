@@ -129,7 +129,7 @@ func (a *Adapter) find(p *wire.Packet, src netip.Addr) *QP {
 			a.tcount.Drops[transport.DropState]++
 			return nil
 		}
-		if src != q.path.peer && src.WithZone("") != q.path.peer {
+		if dst := q.path.dst; src != dst && src.WithZone("") != dst.WithZone("") {
 			a.tcount.Drops[transport.DropSource]++
 			return nil
 		}
@@ -176,7 +176,7 @@ func (a *Adapter) findSource(from *arrival, q *QP) bool {
 		return false
 	}
 	if !dst.IsValid() && q.path.ok {
-		dst = q.path.src
+		dst = a.addrs[q.path.row]
 	}
 	row := a.gidRow(dst, src.Is4())
 	if row < 0 {

@@ -88,7 +88,7 @@ func (a *Adapter) marked(now clock.Time, q *QP, p *wire.Packet, src netip.Addr, 
 		params = a.cfg.DCQCN // the next acknowledgement tells
 	}
 	if q.np.np.Marked(now, params) {
-		q.np.qpn = q.attr.DestQPN
+		q.np.qpn = q.attr.destQPN
 		a.cnps.push(q.np)
 	}
 }
@@ -150,7 +150,7 @@ func (a *Adapter) buildCNP(r *frame.Run) bool {
 		r.N = size
 	}
 	r.Seg, r.Segs, r.WireLen, r.CNP = r.N, 1, size, true
-	r.Src, r.Dst, r.SrcPort, r.TOS, r.TTL = p.src, p.dst, p.sport, a.cfg.CNPTOS, p.ttl
+	r.Src, r.Dst, r.SrcPort, r.TOS, r.TTL = a.addrs[p.row], p.dst, p.sport, a.cfg.CNPTOS, p.ttl
 	r.Prio, r.QPN = a.cfg.CNPPrio, uint32(n.from)
 	a.count.sentPkts++
 	a.count.sentBytes += uint64(size)

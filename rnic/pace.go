@@ -123,6 +123,6 @@ func (a *Adapter) paid(now clock.Time, q *QP, n int) {
 	q.pacer.sent(now, n, a.burst)
 	if q.rp != nil && q.rp.Limited() {
 		q.rp.Sent(now, n)
-		q.reacted(now)
+		q.repace(now)
 	}
 }

@@ -47,7 +47,7 @@ func (a *Adapter) buildPhantom(now clock.Time, q *QP, r *frame.Run) bool {
 			continue
 		}
 		r.Seg, r.Segs = r.N, 1
-		r.Src, r.Dst, r.SrcPort, r.TOS, r.TTL = p.src, p.dst, p.sport, p.tos, p.ttl
+		r.Src, r.Dst, r.SrcPort, r.TOS, r.TTL = a.addrs[p.row], p.dst, p.sport, p.tos, p.ttl
 		if out.ECT {
 			r.TOS = r.TOS&^3 | ectCodePoint
 		}

@@ -114,7 +114,7 @@ func BenchmarkPhantom(b *testing.B) {
 				p.mark = mark
 				b.ReportAllocs()
 				for b.Loop() {
-					p.write(0, 256 * mtu.Bytes())
+					p.write(0, 256*mtu.Bytes())
 					p.finish()
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(p.packet), "ns/packet")

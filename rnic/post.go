@@ -59,8 +59,8 @@ func (q *QP) fillSend(i int, w *ib.SendWR, reg InlineSource) error {
 	inline := w.Flags&ib.Inline != 0
 	if inline {
 		total += uint64(len(w.InlineData))
-		if total > uint64(q.cap.MaxInlineData) {
-			return q.refuse(false, i, "inline data", fmt.Sprintf("%d bytes", total), fmt.Sprintf("up to %d", q.cap.MaxInlineData), ErrInvalid)
+		if total > uint64(q.send.MaxInline()) {
+			return q.refuse(false, i, "inline data", fmt.Sprintf("%d bytes", total), fmt.Sprintf("up to %d", q.send.MaxInline()), ErrInvalid)
 		}
 	}
 	if most := q.maxMessage(); total > most {
@@ -111,8 +111,8 @@ func (q *QP) checkSend(i int, w *ib.SendWR) error {
 	if f := w.Flags &^ sendFlagsDefined; f != 0 {
 		return q.refuse(false, i, "flags", fmt.Sprintf("0x%x", uint8(w.Flags)), "Fence, Signaled, Solicited, Inline", ErrInvalid)
 	}
-	if len(w.SGL) > q.cap.MaxSendSGE {
-		return q.refuse(false, i, "number of elements", len(w.SGL), fmt.Sprintf("up to %d", q.cap.MaxSendSGE), ErrInvalid)
+	if len(w.SGL) > q.send.MaxSGE() {
+		return q.refuse(false, i, "number of elements", len(w.SGL), fmt.Sprintf("up to %d", q.send.MaxSGE()), ErrInvalid)
 	}
 	if w.Flags&ib.Inline != 0 {
 		if !w.Op.IsSend() && !w.Op.IsWrite() {
@@ -205,8 +205,8 @@ func (q *QP) PostRecv(wrs []ib.RecvWR) (n int, err error) {
 }
 
 func (q *QP) fillRecv(i int, w *ib.RecvWR) error {
-	if len(w.SGL) > q.cap.MaxRecvSGE {
-		return q.refuse(true, i, "number of elements", len(w.SGL), fmt.Sprintf("up to %d", q.cap.MaxRecvSGE), ErrInvalid)
+	if len(w.SGL) > q.recv.MaxSGE() {
+		return q.refuse(true, i, "number of elements", len(w.SGL), fmt.Sprintf("up to %d", q.recv.MaxSGE()), ErrInvalid)
 	}
 	s := q.recv.Slot(i)
 	s.ID = w.ID

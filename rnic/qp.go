@@ -7,6 +7,7 @@ import (
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/mem"
 	"github.com/verbena-rdma/verbena/transport"
+	"github.com/verbena-rdma/verbena/transport/dcqcn"
 )
 
 // QPConfig describes a queue pair to be made.
@@ -24,28 +25,44 @@ type QPConfig struct {
 type QP struct {
 	a      *Adapter
 	qpn    ib.QPN
-	typ    ib.QPType
-	sigAll bool
-	cap    ib.QPCap
 	pd     mem.PD
 	state  stateWord
+	typ    ib.QPType
+	sigAll bool
+	gone   bool // destroyed
 	bell   bell
 
 	sendCQ, recvCQ *CQ
-	send           *transport.SendQueue
-	recv           *transport.RecvQueue
 	eng            transport.Engine
-
-	attr ib.QPAttr // what the adapter has been told; the engine's part is asked for
-	path path      // connected types, from RTR on
-	dest *dest     // connected types, from RTR on
-	gone bool      // destroyed
 
 	sched qpSched
 	timer qpTimer
 	pacer pacer
-	rp    *reaction // from the first notification on
+	rp    *dcqcn.RP // from the first notification on
 	np    *notice   // from the first marked packet on; connected types
+
+	path path   // connected types, from RTR on
+	dest *dest  // connected types, from RTR on, where there is a window
+	attr qpAttr // what the adapter has been told; the engine's part is asked for
+
+	send transport.SendQueue
+	recv transport.RecvQueue
+}
+
+// qpAttr are the attributes that are the adapter's to remember: those of
+// [ib.QPAttr] and [ib.AV].
+type qpAttr struct {
+	dgid      ib.GID
+	sgidIndex int32
+	flowLabel uint32
+	rateKbps  uint32
+	destQPN   ib.QPN
+	pkeyIndex uint16
+	port      uint8
+	hopLimit  uint8
+	class     uint8
+	sl        uint8
+	pathMTU   ib.MTU
 }
 
 // Number returns the queue pair number.
@@ -55,7 +72,12 @@ func (q *QP) Number() ib.QPN { return q.qpn }
 func (q *QP) Type() ib.QPType { return q.typ }
 
 // Cap returns the sizes of the queues, defaults filled in.
-func (q *QP) Cap() ib.QPCap { return q.cap }
+func (q *QP) Cap() ib.QPCap {
+	return ib.QPCap{
+		MaxSendWR: q.send.Depth(), MaxRecvWR: q.recv.Depth(),
+		MaxSendSGE: q.send.MaxSGE(), MaxRecvSGE: q.recv.MaxSGE(), MaxInlineData: q.send.MaxInline(),
+	}
+}
 
 // State returns the state as it was after the last call of the owner.
 func (q *QP) State() ib.QPState { return q.state.load() }
@@ -113,24 +135,24 @@ func (a *Adapter) CreateQP(now clock.Time, cfg QPConfig) (*QP, error) {
 	}
 
 	q := &QP{
-		a: a, typ: cfg.Type, sigAll: cfg.SigAll, cap: cfg.Cap, pd: cfg.PD,
+		a: a, typ: cfg.Type, sigAll: cfg.SigAll, pd: cfg.PD,
 		sendCQ: cfg.SendCQ, recvCQ: cfg.RecvCQ,
-		send: transport.NewSendQueue(cfg.Cap.MaxSendWR, cfg.Cap.MaxSendSGE, cfg.Cap.MaxInlineData),
-		recv: transport.NewRecvQueue(cfg.Cap.MaxRecvWR, cfg.Cap.MaxRecvSGE),
 	}
+	q.send.Init(cfg.Cap.MaxSendWR, cfg.Cap.MaxSendSGE, cfg.Cap.MaxInlineData)
+	q.recv.Init(cfg.Cap.MaxRecvWR, cfg.Cap.MaxRecvSGE)
 	q.qpn = a.qpns.next(&a.qps)
 	q.timer.index = -1
 	q.eng = a.newEngine(cfg.Type, transport.Config{
-		QPN: q.qpn, PD: cfg.PD, Mem: a.mem, Send: q.send, Recv: q.recv, Sink: (*sink)(q),
-		SigAll: cfg.SigAll, Payload: a.cfg.Payload, AckEvery: a.cfg.AckEvery, Counters: &a.tcount,
+		QPN: q.qpn, PD: cfg.PD, Mem: a.mem, Send: &q.send, Recv: &q.recv, Sink: (*sink)(q),
+		SigAll: cfg.SigAll, Payload: uint16(a.cfg.Payload), AckEvery: uint16(a.cfg.AckEvery), Counters: &a.tcount, Scratch: &a.scratch,
 	})
 	if q.eng == nil {
 		return fail("type", cfg.Type, "", ErrUnsupported)
 	}
 	a.qps.put(q)
 	refs.qps++
-	cfg.SendCQ.users = append(cfg.SendCQ.users, q)
-	cfg.RecvCQ.users = append(cfg.RecvCQ.users, q)
+	cfg.SendCQ.users++
+	cfg.RecvCQ.users++
 	return q, nil
 }
 
@@ -147,7 +169,7 @@ func (a *Adapter) ModifyQP(now clock.Time, q *QP, attr *ib.QPAttr) error {
 	route := func(av *ib.AV) string {
 		var err error
 		if p, routeMTU, err = a.resolve(av, a.portOf(q.qpn)); err != nil {
-			return fmt.Sprintf("no route from %v: %v", p.src, err)
+			return fmt.Sprintf("no route from %v: %v", a.addrs[p.row], err)
 		}
 		return ""
 	}
@@ -173,26 +195,26 @@ func (a *Adapter) ModifyQP(now clock.Time, q *QP, attr *ib.QPAttr) error {
 	if attr.Mask&ib.AttrAV != 0 && q.typ != ib.UD {
 		q.setPath(p)
 	}
-	keep(&q.attr, attr)
+	q.attr.keep(attr)
 	q.eng.Modify(now, &told)
 	a.look(now, q)
 	a.settle(now)
 	if need := q.needs(); attr.Mask&ib.AttrAV != 0 && routeMTU != 0 && routeMTU < need {
 		a.events.push(ib.Event{Type: ib.EventPathMTU, Element: uint32(q.qpn), Detail: fmt.Sprintf(
-			"path MTU %v makes frames of up to %d bytes, the route from %v to %v carries %d", q.attr.PathMTU, need, p.src, p.dst, routeMTU)})
+			"path MTU %v makes frames of up to %d bytes, the route from %v to %v carries %d", q.attr.pathMTU, need, a.addrs[p.row], p.dst, routeMTU)})
 	}
 	return nil
 }
 
 // setPath gives a connected queue pair its way to the peer.
 func (q *QP) setPath(p path) {
-	d := q.a.destFor(p.peer)
+	d := q.a.destFor(p.dst.WithZone(""))
 	q.a.sched.remove(q)
 	q.a.dropDest(q.dest)
 	q.path, q.dest = p, d
 	q.sched.prio = p.prio & (numPrios - 1)
 	if w, ok := q.eng.(windower); ok {
-		w.SetWindow(d.window)
+		w.SetWindow(d.windowOf())
 	}
 }
 
@@ -213,19 +235,24 @@ func (q *QP) forget() {
 	if q.np != nil {
 		q.np.due, q.np = false, nil
 	}
-	q.attr = ib.QPAttr{}
+	q.attr = qpAttr{}
 }
 
 // needs returns the largest frame that the queue pair sends.
-func (q *QP) needs() int { return q.attr.PathMTU.Bytes() + maxOverhead }
+func (q *QP) needs() int { return q.attr.pathMTU.Bytes() + maxOverhead }
 
 // QueryQP returns all attributes of a queue pair. Owner.
 func (a *Adapter) QueryQP(q *QP) ib.QPAttr {
-	attr := q.attr
+	var attr ib.QPAttr
 	q.eng.Query(&attr)
 	// What the engine has no use for is the adapter's to remember.
 	attr.Mask, attr.State, attr.CurState = attrsDefined, q.eng.State(), q.eng.State()
-	attr.Port, attr.PKeyIndex, attr.AV, attr.RateLimitKbps = q.attr.Port, q.attr.PKeyIndex, q.attr.AV, q.attr.RateLimitKbps
+	t := &q.attr
+	attr.Port, attr.PKeyIndex, attr.RateLimitKbps = t.port, t.pkeyIndex, t.rateKbps
+	attr.AV = ib.AV{
+		DGID: t.dgid, SGIDIndex: int(t.sgidIndex), HopLimit: t.hopLimit, TrafficClass: t.class,
+		FlowLabel: t.flowLabel, SL: t.sl,
+	}
 	return attr
 }
 
@@ -242,37 +269,33 @@ func (a *Adapter) DestroyQP(now clock.Time, q *QP) error {
 	a.timers.remove(q)
 	a.qps.remove(q)
 	a.pds[q.pd].qps--
-	q.sendCQ.dropUser(q)
-	q.recvCQ.dropUser(q)
+	q.sendCQ.users--
+	q.recvCQ.users--
 	return nil
 }
 
 // keep notes the attributes that the mask of from names.
-func keep(to, from *ib.QPAttr) {
+func (t *qpAttr) keep(from *ib.QPAttr) {
 	m := from.Mask
-	if m&ib.AttrAccess != 0 {
-		to.Access = from.Access
-	}
 	if m&ib.AttrPKeyIndex != 0 {
-		to.PKeyIndex = from.PKeyIndex
+		t.pkeyIndex = from.PKeyIndex
 	}
 	if m&ib.AttrPort != 0 {
-		to.Port = from.Port
-	}
-	if m&ib.AttrQKey != 0 {
-		to.QKey = from.QKey
+		t.port = from.Port
 	}
 	if m&ib.AttrAV != 0 {
-		to.AV = from.AV
+		av := &from.AV
+		t.dgid, t.sgidIndex, t.flowLabel = av.DGID, int32(av.SGIDIndex), av.FlowLabel
+		t.hopLimit, t.class, t.sl = av.HopLimit, av.TrafficClass, av.SL
 	}
 	if m&ib.AttrPathMTU != 0 {
-		to.PathMTU = from.PathMTU
+		t.pathMTU = from.PathMTU
 	}
 	if m&ib.AttrDestQPN != 0 {
-		to.DestQPN = from.DestQPN
+		t.destQPN = from.DestQPN
 	}
 	if m&ib.AttrRateLimit != 0 {
-		to.RateLimitKbps = from.RateLimitKbps
+		t.rateKbps = from.RateLimitKbps
 	}
 }
 

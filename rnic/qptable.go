@@ -1,22 +1,33 @@
 package rnic
 
-import "github.com/verbena-rdma/verbena/ib"
+import (
+	"cmp"
+	"math/bits"
+	"slices"
 
-// qpTable finds a queue pair by number: open addressing with linear probing.
-// Numbers are given out in sequence, so their low bits spread evenly.
+	"github.com/verbena-rdma/verbena/ib"
+)
+
+// qpTable finds a queue pair by number: open addressing with linear probing, at
+// most three quarters full. Numbers are given out in sequence: a multiplication
+// spreads them evenly and apart (Knuth vol.3 6.4, Fibonacci hashing), so that
+// neither a number that nobody has nor a removal walks along all of them.
 type qpTable struct {
 	slots []*QP
 	n     int
+	shift uint8 // 32 minus the bits of a slot's place
 }
 
 func (t *qpTable) len() int { return t.n }
+
+func (t *qpTable) home(qpn ib.QPN) int { return int(uint32(qpn) * 0x9E3779B1 >> t.shift) }
 
 func (t *qpTable) get(qpn ib.QPN) *QP {
 	if len(t.slots) == 0 {
 		return nil
 	}
 	mask := len(t.slots) - 1
-	for i := int(qpn) & mask; ; i = (i + 1) & mask {
+	for i := t.home(qpn); ; i = (i + 1) & mask {
 		q := t.slots[i]
 		if q == nil || q.qpn == qpn {
 			return q
@@ -25,9 +36,11 @@ func (t *qpTable) get(qpn ib.QPN) *QP {
 }
 
 func (t *qpTable) put(q *QP) {
-	if 2*(t.n+1) > len(t.slots) {
+	if 4*(t.n+1) > 3*len(t.slots) {
 		old := t.slots
-		t.slots = make([]*QP, max(16, 2*len(old)))
+		size := max(4, 2*len(old))
+		t.slots = make([]*QP, size)
+		t.shift = uint8(32 - bits.TrailingZeros(uint(size)))
 		for _, o := range old {
 			if o != nil {
 				t.insert(o)
@@ -40,7 +53,7 @@ func (t *qpTable) put(q *QP) {
 
 func (t *qpTable) insert(q *QP) {
 	mask := len(t.slots) - 1
-	i := int(q.qpn) & mask
+	i := t.home(q.qpn)
 	for t.slots[i] != nil {
 		i = (i + 1) & mask
 	}
@@ -50,19 +63,31 @@ func (t *qpTable) insert(q *QP) {
 // remove takes q out and closes the gap, so that no probe stops short.
 func (t *qpTable) remove(q *QP) {
 	mask := len(t.slots) - 1
-	i := int(q.qpn) & mask
+	i := t.home(q.qpn)
 	for t.slots[i] != q {
 		i = (i + 1) & mask
 	}
 	for j := (i + 1) & mask; t.slots[j] != nil; j = (j + 1) & mask {
-		home := int(t.slots[j].qpn) & mask
-		if (j-home)&mask >= (j-i)&mask {
+		if home := t.home(t.slots[j].qpn); (j-home)&mask >= (j-i)&mask {
 			t.slots[i] = t.slots[j]
 			i = j
 		}
 	}
 	t.slots[i] = nil
 	t.n--
+}
+
+// using returns the queue pairs that complete to c, by number. It is for what
+// happens seldom: it looks at all.
+func (t *qpTable) using(c *CQ) []*QP {
+	var users []*QP
+	for _, q := range t.slots {
+		if q != nil && (q.sendCQ == c || q.recvCQ == c) {
+			users = append(users, q)
+		}
+	}
+	slices.SortFunc(users, func(a, b *QP) int { return cmp.Compare(a.qpn, b.qpn) })
+	return users
 }
 
 // qpnAllocator gives out numbers in sequence from a random place, so that a

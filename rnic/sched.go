@@ -145,7 +145,7 @@ func (a *Adapter) place(now clock.Time, q *QP) {
 		if at > now {
 			due = min(due, at)
 			if q.rp != nil {
-				due = min(due, q.rp.due) // it may let something leave earlier
+				due = min(due, q.rp.Deadline()) // it may let something leave earlier
 			}
 		}
 	}
@@ -184,7 +184,7 @@ func (a *Adapter) settle(now clock.Time) {
 		c := a.overrun[0]
 		a.overrun = a.overrun[:copy(a.overrun, a.overrun[1:])]
 		a.events.push(ib.Event{Type: ib.EventCQErr, Element: c.num, Detail: "completion queue overflowed"})
-		for _, q := range c.users {
+		for _, q := range a.qps.using(c) {
 			if s := q.eng.State(); s == ib.Error || s == ib.Reset {
 				continue
 			}

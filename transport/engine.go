@@ -44,7 +44,8 @@ type Engine interface {
 	// one), but it moves no data.
 	Next(now clock.Time) (h Head, ok bool)
 	// Emit fills out with the packet that the last Next described. It is called
-	// at most once per Next, with nothing in between.
+	// at most once per Next, with nothing in between, of this engine or of those
+	// that share its Scratch.
 	Emit(now clock.Time, out *Out)
 }
 
@@ -100,40 +101,52 @@ type Sink interface {
 	Drop(d Drop)
 }
 
-// Config is what an engine is given for life.
+// Config is what an engine is given for life. A simulated adapter has many
+// engines: small fields are together.
 type Config struct {
-	QPN  ib.QPN
-	PD   mem.PD
 	Mem  *mem.Table
 	Send *SendQueue
 	Recv *RecvQueue
 	Sink Sink
-	// SigAll reports every send work request, signaled or not.
-	SigAll bool
 	// Window limits what is in flight towards the destination; nil for no
 	// limit. The adapter sets it with SetWindow when the path is known.
 	Window *Window
+	// Counters are the adapter's, shared by its engines.
+	Counters *Counters
+	// Scratch is the adapter's, shared by its engines; nil for one of its own.
+	Scratch *Scratch
+	QPN     ib.QPN
+	PD      mem.PD
+	// Payload is how many payload bytes a full packet of a connected queue pair
+	// has, where that is less than the path MTU; 0 for the path MTU. Both ends
+	// must agree. Simulators use it, to compare with others that count so.
+	Payload uint16
+	// AckEvery is how many packets go at most without asking for an
+	// acknowledgement; 0 for the engine's own choice, 1 for each. RC only.
+	AckEvery uint16
+	// SigAll reports every send work request, signaled or not.
+	SigAll bool
 	// NoCredits stops the responder from advertising end-to-end credits.
 	NoCredits bool
 	// MigReq is the value of the BTH's MigReq bit.
 	MigReq bool
-	// Payload is how many payload bytes a full packet of a connected queue pair
-	// has, where that is less than the path MTU; 0 for the path MTU. Both ends
-	// must agree. Simulators use it, to compare with others that count so.
-	Payload int
-	// AckEvery is how many packets go at most without asking for an
-	// acknowledgement; 0 for the engine's own choice, 1 for each. RC only.
-	AckEvery int
-	// Counters are the adapter's, shared by its engines.
-	Counters *Counters
+}
+
+// Scratch is storage that engines would otherwise allocate on each use. It
+// belongs to one of them from the beginning of a call to its end, or from Next
+// to Emit. The zero Scratch is ready.
+type Scratch struct {
+	WC    ib.WC
+	Word  [8]byte
+	Frags []mem.Frag // payload of the packet that Next has described
 }
 
 // PacketBytes returns the payload bytes of a full packet on a path of the given
 // MTU.
 func (c *Config) PacketBytes(mtu ib.MTU) int {
 	n := mtu.Bytes()
-	if c.Payload > 0 && c.Payload < n {
-		return c.Payload
+	if p := int(c.Payload); p > 0 && p < n {
+		return p
 	}
 	return n
 }

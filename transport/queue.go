@@ -7,61 +7,59 @@ import (
 	"github.com/verbena-rdma/verbena/ib"
 )
 
-// chunkSlots is how many slots a ring allocates at a time: an unused ring costs
-// a few pointers.
+// chunkSlots is how many slots a ring allocates at a time, unless it has fewer:
+// an unused ring costs a few pointers, a ring of one slot that slot.
 const chunkSlots = 16
 
 // SendWQE is one slot of a send queue. The application's side fills the first
-// part; the rest is the engine's notebook and is zeroed by a post.
+// part; the rest is the engine's notebook and is zeroed by a post. It takes two
+// cache lines.
 type SendWQE struct {
 	ID      uint64
-	Op      ib.WROp
-	Flags   ib.SendFlags
-	Imm     uint32
-	Len     uint32 // payload bytes of the whole message
 	Remote  ib.Remote
 	Compare uint64
 	SwapAdd uint64
-	UD      ib.Datagram
 	SGL     []ib.SGE // in the ring's own storage
 	Inline  []byte   // in the ring's own storage; used when Flags has Inline
+	UD      ib.Datagram
+	Imm     uint32
+	Len     uint32 // payload bytes of the whole message
+	Op      ib.WROp
+	Flags   ib.SendFlags
 
 	// Engine's notebook.
+	Started  bool
+	Status   ib.WCStatus
 	FirstPSN ib.PSN
 	LastPSN  ib.PSN
 	Done     uint32 // the engine's own: progress, or how a READ is cut
-	Started  bool
-	Status   ib.WCStatus
 }
 
-// SendQueue is the ring between an application that posts (one at a time: the
-// poster holds the queue pair's lock) and the engine that sends and retires.
-// Slots stay in the ring until they are retired, in order.
+// ring is what a send and a receive queue have in common: positions on a circle
+// of 2^32, and the slots that they fall on.
 //
 //	head: oldest not retired (engine)        tail: next free (application)
-type SendQueue struct {
+type ring[T any] struct {
 	depth     uint32
 	mask      uint32
-	maxSGE    int
-	maxInline int
-	chunks    []*sendChunk
+	maxSGE    uint32
+	maxInline uint32 // of a send queue
 	tail      atomic.Uint32
 	head      atomic.Uint32
+	// first holds the first slots, allocated when one is used; the rest is
+	// allocated with a ring that has more.
+	first []T
+	rest  *ringRest[T]
 }
 
-type sendChunk struct {
-	wqe    [chunkSlots]SendWQE
-	sge    []ib.SGE
-	inline []byte
-}
+// ringRest holds the slots beyond the first chunk.
+type ringRest[T any] struct{ chunks []*[chunkSlots]T }
 
-// NewSendQueue returns a ring of depth slots with room for maxSGE elements and
-// maxInline bytes each. Storage is allocated when slots are first used.
-func NewSendQueue(depth, maxSGE, maxInline int) *SendQueue {
+func (r *ring[T]) init(depth, maxSGE int) {
 	n := ringSize(depth)
-	return &SendQueue{
-		depth: uint32(depth), mask: n - 1, maxSGE: maxSGE, maxInline: maxInline,
-		chunks: make([]*sendChunk, (n+chunkSlots-1)/chunkSlots),
+	r.depth, r.mask, r.maxSGE = uint32(depth), n-1, uint32(maxSGE)
+	if n > chunkSlots {
+		r.rest = &ringRest[T]{chunks: make([]*[chunkSlots]T, n/chunkSlots-1)}
 	}
 }
 
@@ -72,49 +70,95 @@ func ringSize(depth int) uint32 {
 	return uint32(1) << bits.Len32(uint32(depth-1))
 }
 
+// at returns the slot of a position that has been used.
+func (r *ring[T]) at(pos uint32) *T {
+	i := pos & r.mask
+	if i < chunkSlots {
+		return &r.first[i]
+	}
+	return &r.rest.chunks[i/chunkSlots-1][i%chunkSlots]
+}
+
+// slot is at for the application's side; fresh is the chunk if it is new.
+func (r *ring[T]) slot(pos uint32) (w *T, fresh []T) {
+	i := pos & r.mask
+	if i < chunkSlots {
+		if r.first == nil {
+			r.first = make([]T, min(r.mask+1, chunkSlots))
+			fresh = r.first
+		}
+		return &r.first[i], fresh
+	}
+	c := &r.rest.chunks[i/chunkSlots-1]
+	if *c == nil {
+		*c = new([chunkSlots]T)
+		fresh = (*c)[:]
+	}
+	return &(*c)[i%chunkSlots], fresh
+}
+
 // Depth returns the number of slots that may be in use.
-func (q *SendQueue) Depth() int { return int(q.depth) }
+func (r *ring[T]) Depth() int { return int(r.depth) }
 
 // MaxSGE returns the most elements of a work request.
-func (q *SendQueue) MaxSGE() int { return q.maxSGE }
-
-// MaxInline returns the most inline bytes of a work request.
-func (q *SendQueue) MaxInline() int { return q.maxInline }
+func (r *ring[T]) MaxSGE() int { return int(r.maxSGE) }
 
 // Free returns how many more requests may be posted. Application's side.
-func (q *SendQueue) Free() int { return int(q.depth - (q.tail.Load() - q.head.Load())) }
+func (r *ring[T]) Free() int { return int(r.depth - (r.tail.Load() - r.head.Load())) }
+
+// Publish posts the first n slots after the tail. Application's side.
+func (r *ring[T]) Publish(n int) { r.tail.Add(uint32(n)) }
+
+// SendQueue is the ring between an application that posts (one at a time: the
+// poster holds the queue pair's lock) and the engine that sends and retires.
+// Slots stay in the ring until they are retired, in order. Make one with
+// NewSendQueue, or Init.
+type SendQueue struct{ ring[SendWQE] }
+
+// NewSendQueue returns a ring of depth slots with room for maxSGE elements and
+// maxInline bytes each. Storage is allocated when slots are first used.
+func NewSendQueue(depth, maxSGE, maxInline int) *SendQueue {
+	q := new(SendQueue)
+	q.Init(depth, maxSGE, maxInline)
+	return q
+}
+
+// Init makes a zero SendQueue ready, as NewSendQueue does.
+func (q *SendQueue) Init(depth, maxSGE, maxInline int) {
+	q.init(depth, maxSGE)
+	q.maxInline = uint32(maxInline)
+}
+
+// MaxInline returns the most inline bytes of a work request.
+func (q *SendQueue) MaxInline() int { return int(q.maxInline) }
 
 // Slot returns the slot i places after the last posted one for filling; it must
-// be below Free. Its SGL and Inline have length 0 and the ring's capacity.
-// Application's side; Publish makes filled slots visible.
+// be below Free. Its SGL and Inline have length 0 and the ring's capacity, that
+// of Inline once InlineRoom has been called. Application's side; Publish makes
+// filled slots visible.
 func (q *SendQueue) Slot(i int) *SendWQE {
-	pos := q.tail.Load() + uint32(i)
-	idx := pos & q.mask
-	c := q.chunks[idx/chunkSlots]
-	if c == nil {
-		c = &sendChunk{sge: make([]ib.SGE, chunkSlots*q.maxSGE)}
-		q.chunks[idx/chunkSlots] = c
+	w, fresh := q.slot(q.tail.Load() + uint32(i))
+	if fresh != nil {
+		n := int(q.maxSGE)
+		sge := make([]ib.SGE, len(fresh)*n)
+		for k := range fresh {
+			fresh[k].SGL = sge[k*n : k*n : (k+1)*n]
+		}
 	}
-	k := int(idx % chunkSlots)
-	w := &c.wqe[k]
-	*w = SendWQE{SGL: c.sge[k*q.maxSGE : k*q.maxSGE : (k+1)*q.maxSGE]}
+	*w = SendWQE{SGL: w.SGL[:0], Inline: w.Inline[:0]}
 	return w
 }
 
 // InlineRoom returns the storage for inline data of the slot i places after
-// the last posted one: length 0, capacity MaxInline. Application's side.
+// the last posted one, which Slot has returned: length 0, capacity MaxInline.
+// Application's side.
 func (q *SendQueue) InlineRoom(i int) []byte {
-	idx := (q.tail.Load() + uint32(i)) & q.mask
-	c := q.chunks[idx/chunkSlots]
-	if c.inline == nil {
-		c.inline = make([]byte, chunkSlots*q.maxInline)
+	w := q.At(q.tail.Load() + uint32(i))
+	if w.Inline == nil {
+		w.Inline = make([]byte, 0, q.maxInline)
 	}
-	k := int(idx % chunkSlots)
-	return c.inline[k*q.maxInline : k*q.maxInline : (k+1)*q.maxInline]
+	return w.Inline
 }
-
-// Publish posts the first n slots after the tail. Application's side.
-func (q *SendQueue) Publish(n int) { q.tail.Add(uint32(n)) }
 
 // Head and Tail bound the posted, unretired slots. Engine's side.
 func (q *SendQueue) Head() uint32 { return q.head.Load() }
@@ -124,10 +168,7 @@ func (q *SendQueue) Tail() uint32 { return q.tail.Load() }
 
 // At returns the posted slot at position pos, Head ≤ pos < Tail on the circle
 // of 2^32 positions. Engine's side.
-func (q *SendQueue) At(pos uint32) *SendWQE {
-	idx := pos & q.mask
-	return &q.chunks[idx/chunkSlots].wqe[idx%chunkSlots]
-}
+func (q *SendQueue) At(pos uint32) *SendWQE { return q.at(pos) }
 
 // Retire frees the oldest slot. Engine's side.
 func (q *SendQueue) Retire() { q.head.Add(1) }
@@ -140,55 +181,32 @@ type RecvWQE struct {
 
 // RecvQueue is the ring of posted receives; like [SendQueue], with the engine
 // consuming slots in order.
-type RecvQueue struct {
-	depth  uint32
-	mask   uint32
-	maxSGE int
-	chunks []*recvChunk
-	tail   atomic.Uint32
-	head   atomic.Uint32
-}
-
-type recvChunk struct {
-	wqe [chunkSlots]RecvWQE
-	sge []ib.SGE
-}
+type RecvQueue struct{ ring[RecvWQE] }
 
 // NewRecvQueue returns a ring of depth slots with room for maxSGE elements.
 func NewRecvQueue(depth, maxSGE int) *RecvQueue {
-	n := ringSize(depth)
-	return &RecvQueue{
-		depth: uint32(depth), mask: n - 1, maxSGE: maxSGE,
-		chunks: make([]*recvChunk, (n+chunkSlots-1)/chunkSlots),
-	}
+	q := new(RecvQueue)
+	q.Init(depth, maxSGE)
+	return q
 }
 
-// Depth returns the number of slots that may be in use.
-func (q *RecvQueue) Depth() int { return int(q.depth) }
-
-// MaxSGE returns the most elements of a work request.
-func (q *RecvQueue) MaxSGE() int { return q.maxSGE }
-
-// Free returns how many more requests may be posted. Application's side.
-func (q *RecvQueue) Free() int { return int(q.depth - (q.tail.Load() - q.head.Load())) }
+// Init makes a zero RecvQueue ready, as NewRecvQueue does.
+func (q *RecvQueue) Init(depth, maxSGE int) { q.init(depth, maxSGE) }
 
 // Slot returns the slot i places after the last posted one for filling.
 // Application's side.
 func (q *RecvQueue) Slot(i int) *RecvWQE {
-	idx := (q.tail.Load() + uint32(i)) & q.mask
-	c := q.chunks[idx/chunkSlots]
-	if c == nil {
-		c = &recvChunk{sge: make([]ib.SGE, chunkSlots*q.maxSGE)}
-		q.chunks[idx/chunkSlots] = c
+	w, fresh := q.slot(q.tail.Load() + uint32(i))
+	if fresh != nil {
+		n := int(q.maxSGE)
+		sge := make([]ib.SGE, len(fresh)*n)
+		for k := range fresh {
+			fresh[k].SGL = sge[k*n : k*n : (k+1)*n]
+		}
 	}
-	k := int(idx % chunkSlots)
-	w := &c.wqe[k]
-	*w = RecvWQE{SGL: c.sge[k*q.maxSGE : k*q.maxSGE : (k+1)*q.maxSGE]}
+	*w = RecvWQE{SGL: w.SGL[:0]}
 	return w
 }
-
-// Publish posts the first n slots after the tail. Application's side.
-func (q *RecvQueue) Publish(n int) { q.tail.Add(uint32(n)) }
 
 // Posted returns the number of receives waiting. Engine's side.
 func (q *RecvQueue) Posted() int { return int(q.tail.Load() - q.head.Load()) }
@@ -200,8 +218,7 @@ func (q *RecvQueue) Peek() *RecvWQE {
 	if pos == q.tail.Load() {
 		return nil
 	}
-	idx := pos & q.mask
-	return &q.chunks[idx/chunkSlots].wqe[idx%chunkSlots]
+	return q.at(pos)
 }
 
 // Pop frees the oldest slot. Engine's side.

@@ -57,7 +57,7 @@ func TestSendQueueAgainstModel(t *testing.T) {
 
 func fillSend(t *rapid.T, q *SendQueue, i int, id uint64) {
 	w := q.Slot(i)
-	if w.ID != 0 || w.Done != 0 || w.Started || len(w.SGL) != 0 || cap(w.SGL) != q.MaxSGE() || w.Inline != nil {
+	if w.ID != 0 || w.Done != 0 || w.Started || len(w.SGL) != 0 || cap(w.SGL) != q.MaxSGE() || len(w.Inline) != 0 {
 		t.Fatalf("slot is not clean: %+v", w)
 	}
 	w.ID = id
@@ -208,46 +208,62 @@ func TestQueuesBetweenTwoGoroutines(t *testing.T) {
 // and inline storage only where there is inline data.
 func TestRingGrowsByChunks(t *testing.T) {
 	const depth = 500
-	used := func(q *SendQueue) (chunks, inline int) {
-		for _, c := range q.chunks {
+	chunks := func(q *SendQueue) (n int) {
+		if q.first != nil {
+			n++
+		}
+		for _, c := range q.rest.chunks {
 			if c != nil {
-				chunks++
-				if c.inline != nil {
-					inline++
-				}
+				n++
 			}
 		}
-		return
+		return n
 	}
 	q := NewSendQueue(depth, 2, 64)
-	if got := int(unsafe.Sizeof(*q)) + 8*cap(q.chunks); got > 512 {
+	if got := int(unsafe.Sizeof(*q)+unsafe.Sizeof(*q.rest)) + 8*cap(q.rest.chunks); got > 512 {
 		t.Errorf("an unused ring of %d slots takes %d bytes", depth, got)
 	}
 	for i := range 2 * depth {
-		q.Slot(0)
+		w := q.Slot(0)
+		if cap(w.Inline) != 0 && i < depth {
+			t.Fatalf("slot %d has inline storage", i)
+		}
 		if i == chunkSlots {
 			q.InlineRoom(0)
 		}
 		q.Publish(1)
 		q.Retire()
-		chunks, inline := used(q)
-		wantInline := 0
-		if i >= chunkSlots {
-			wantInline = 1
-		}
-		if want := min((i+chunkSlots)/chunkSlots, 512/chunkSlots); chunks != want || inline != wantInline {
-			t.Fatalf("after %d posts: %d chunks, %d with inline data; want %d, %d", i+1, chunks, inline, want, wantInline)
+		if want := min((i+chunkSlots)/chunkSlots, 512/chunkSlots); chunks(q) != want {
+			t.Fatalf("after %d posts: %d chunks, want %d", i+1, chunks(q), want)
 		}
 	}
+	if w := q.At(chunkSlots); cap(w.Inline) != 64 {
+		t.Error("inline storage is not kept")
+	}
 	r := NewRecvQueue(depth, 1)
-	if got := int(unsafe.Sizeof(*r)) + 8*cap(r.chunks); got > 512 {
+	if got := int(unsafe.Sizeof(*r)+unsafe.Sizeof(*r.rest)) + 8*cap(r.rest.chunks); got > 512 {
 		t.Errorf("an unused ring of %d receives takes %d bytes", depth, got)
 	}
 	for i := range chunkSlots + 1 {
 		r.Slot(i)
 	}
-	if r.chunks[0] == nil || r.chunks[1] == nil || r.chunks[2] != nil {
+	if len(r.first) != chunkSlots || r.rest.chunks[0] == nil || r.rest.chunks[1] != nil {
 		t.Error("receives do not grow by chunks")
+	}
+}
+
+// A ring with few slots has no more than it needs.
+func TestSmallRing(t *testing.T) {
+	for depth, want := range map[int]int{1: 1, 2: 2, 3: 4, 8: 8, 9: 16, 16: 16} {
+		q, r := NewSendQueue(depth, 1, 0), NewRecvQueue(depth, 1)
+		q.Slot(0)
+		r.Slot(0)
+		if len(q.first) != want || len(r.first) != want || q.rest != nil || r.rest != nil {
+			t.Errorf("depth %d: %d and %d slots, want %d", depth, len(q.first), len(r.first), want)
+		}
+	}
+	if n := unsafe.Sizeof(SendWQE{}); n != 128 {
+		t.Errorf("a slot takes %d bytes", n)
 	}
 }
 

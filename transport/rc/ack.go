@@ -151,8 +151,8 @@ func (e *Engine) progressed(now clock.Time) {
 	q.retryLeft, q.rnrLeft = e.attr.RetryCnt, e.attr.RNRRetry
 	q.implied, q.probe = false, false
 	q.timer = clock.Never
-	if q.psn != q.una && e.timeout != 0 {
-		q.timer = now.Add(e.timeout)
+	if q.psn != q.una && e.timeout() != 0 {
+		q.timer = now.Add(e.timeout())
 	}
 	// What failed locally completes when everything before it has.
 	if head := e.cfg.Send.Head(); head == q.cur && head != e.cfg.Send.Tail() {
@@ -246,8 +246,9 @@ func (e *Engine) receiveAtomicAck(now clock.Time, p *wire.Packet) {
 		e.fail(ib.BadRespErr, uint32(transport.DropOpcode))
 		return
 	}
-	binary.NativeEndian.PutUint64(e.word[:], p.AtomicAck)
-	if f := e.cfg.Mem.Scatter(e.cfg.PD, w.SGL, 0, e.word[:], len(e.word)); f != mem.FaultNone {
+	word := e.cfg.Scratch.Word[:]
+	binary.NativeEndian.PutUint64(word, p.AtomicAck)
+	if f := e.cfg.Mem.Scatter(e.cfg.PD, w.SGL, 0, word, len(word)); f != mem.FaultNone {
 		e.fail(ib.LocProtErr, 0)
 		return
 	}
@@ -288,15 +289,16 @@ func (e *Engine) complete(w *transport.SendWQE) {
 		e.retire()
 		return
 	}
-	e.wc = ib.WC{ID: w.ID, Op: sendOpcode(w.Op), QPN: e.cfg.QPN}
+	wc := &e.cfg.Scratch.WC
+	*wc = ib.WC{ID: w.ID, Op: sendOpcode(w.Op), QPN: e.cfg.QPN}
 	switch {
 	case w.Op == ib.Read:
-		e.wc.Bytes = w.Len
+		wc.Bytes = w.Len
 	case w.Op.IsAtomic():
-		e.wc.Bytes = 8
+		wc.Bytes = 8
 	}
 	e.retire()
-	e.cfg.Sink.SendDone(&e.wc)
+	e.cfg.Sink.SendDone(wc)
 }
 
 // retire frees the head slot; psn moves on with una where it lay in it.

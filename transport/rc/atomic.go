@@ -30,7 +30,7 @@ func (e *Engine) executeAtomic(a *arrival) {
 	psn := r.epsn
 	r.epsn = psn.Add(1)
 	r.msn = (r.msn + 1) & msnMask
-	r.saved.add(int(e.attr.MaxDestRdAtomic), saved{
+	e.remember(&saved{
 		kind: wire.KindAtomic, first: psn, last: psn, start: psn, cur: psn, stop: psn,
 		va: h.VA, rkey: h.RKey, result: before, msn: r.msn,
 	})

@@ -5,36 +5,29 @@ import (
 
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/ib"
-	"github.com/verbena-rdma/verbena/mem"
 	"github.com/verbena-rdma/verbena/transport"
+	"github.com/verbena-rdma/verbena/transport/internal/attrs"
 	"github.com/verbena-rdma/verbena/wire"
 )
 
 // Engine is the machine of one reliably connected queue pair. Create one with
 // [New]. It implements [transport.Engine] and is not safe for concurrent use.
 type Engine struct {
-	cfg   transport.Config
-	state ib.QPState
+	cfg transport.Config
 	// attr holds the attributes as they were last modified; PSNs as they are
 	// now are in req and rsp.
-	attr    ib.QPAttr
-	mtu     int // payload bytes of a full packet
-	quiet   int // packets that go without asking for an acknowledgement
-	timeout time.Duration
-
-	req  requester
-	rsp  responder
-	pick pick
+	attr  attrs.Attrs
+	mtu   int32 // payload bytes of a full packet
+	state ib.QPState
 	// Of requests and READ responses, one is served first while both wait, for
 	// burst packets.
 	requestsFirst bool
 	served        uint8
 	late          bool // a request has left before the ACK that is due
 
-	// Storage that would otherwise be allocated on each use.
-	wc    ib.WC
-	word  [8]byte
-	frags []mem.Frag // payload of the picked packet
+	req  requester
+	rsp  responder
+	pick pick
 }
 
 var _ transport.Engine = (*Engine)(nil)
@@ -52,9 +45,9 @@ const (
 
 // pick is the packet that Next described and Emit fills in.
 type pick struct {
-	kind pickKind
 	seg  segment // pickRequest
-	n    int     // pickResponse: payload bytes
+	n    int32   // pickResponse: payload bytes
+	kind pickKind
 }
 
 // burst is long enough to fill runs, and short enough to be fair.
@@ -74,10 +67,19 @@ func New(cfg transport.Config) *Engine {
 	if cfg.Counters == nil {
 		cfg.Counters = new(transport.Counters)
 	}
+	if cfg.Scratch == nil {
+		cfg.Scratch = new(transport.Scratch)
+	}
+	if cfg.AckEvery == 0 {
+		cfg.AckEvery = maxQuiet
+	}
 	e := &Engine{cfg: cfg}
-	e.clear()
+	e.req.timer = clock.Never
 	return e
 }
+
+// timeout is the local ACK timeout, 0 for none.
+func (e *Engine) timeout() time.Duration { return ib.AckTimeout(e.attr.TimeoutExp) }
 
 // SetWindow gives the engine the limit of its destination, or nil. What is in
 // flight moves with it.
@@ -124,71 +126,28 @@ func (e *Engine) Modify(now clock.Time, a *ib.QPAttr) {
 // apply copies the attributes that the mask names.
 func (e *Engine) apply(a *ib.QPAttr) {
 	t, m := &e.attr, a.Mask
-	if m&ib.AttrAccess != 0 {
-		t.Access = a.Access
+	if m&ib.AttrMaxRdAtomic != 0 && a.MaxRdAtomic != t.MaxRdAtomic {
+		e.req.reads = nil
 	}
-	if m&ib.AttrPKeyIndex != 0 {
-		t.PKeyIndex = a.PKeyIndex
+	if m&ib.AttrMaxDestRdAtomic != 0 && a.MaxDestRdAtomic != t.MaxDestRdAtomic {
+		e.rsp.saved = nil
 	}
-	if m&ib.AttrPort != 0 {
-		t.Port = a.Port
-	}
-	if m&ib.AttrAV != 0 {
-		t.AV = a.AV
-	}
+	t.Apply(a)
 	if m&ib.AttrPathMTU != 0 {
-		t.PathMTU = a.PathMTU
-		e.mtu = e.cfg.PacketBytes(a.PathMTU)
-	}
-	if m&ib.AttrTimeout != 0 {
-		t.TimeoutExp = a.TimeoutExp
-		e.timeout = ib.AckTimeout(a.TimeoutExp)
+		e.mtu = int32(e.cfg.PacketBytes(a.PathMTU))
 	}
 	if m&ib.AttrRetryCnt != 0 {
-		t.RetryCnt = a.RetryCnt
 		e.req.retryLeft = a.RetryCnt
 	}
 	if m&ib.AttrRNRRetry != 0 {
-		t.RNRRetry = a.RNRRetry
 		e.req.rnrLeft = a.RNRRetry
-	}
-	if m&ib.AttrRQPSN != 0 {
-		t.RQPSN = a.RQPSN & ib.PSNMask
-	}
-	if m&ib.AttrSQPSN != 0 {
-		t.SQPSN = a.SQPSN & ib.PSNMask
-	}
-	if m&ib.AttrMaxRdAtomic != 0 && a.MaxRdAtomic != t.MaxRdAtomic {
-		t.MaxRdAtomic = a.MaxRdAtomic
-		e.req.reads.resize(int(a.MaxRdAtomic))
-	}
-	if m&ib.AttrMaxDestRdAtomic != 0 && a.MaxDestRdAtomic != t.MaxDestRdAtomic {
-		t.MaxDestRdAtomic = a.MaxDestRdAtomic
-		e.rsp.saved = replay{}
-	}
-	if m&ib.AttrMinRNRTimer != 0 {
-		t.MinRNRTimer = a.MinRNRTimer
-	}
-	if m&ib.AttrDestQPN != 0 {
-		t.DestQPN = a.DestQPN
-	}
-	if m&ib.AttrRateLimit != 0 {
-		t.RateLimitKbps = a.RateLimitKbps
-	}
-	if m&ib.AttrLateAck != 0 {
-		t.LateAck = a.LateAck
-	}
-	if m&ib.AttrEnSQDAsyncNotify != 0 {
-		t.SQDAsyncNotify = a.SQDAsyncNotify
 	}
 }
 
 // Query fills a with the attributes that the engine owns. SQPSN is the next
-// new PSN to be sent, RQPSN the next expected one. a.Mask is left alone.
+// new PSN to be sent, RQPSN the next expected one. Others are left alone.
 func (e *Engine) Query(a *ib.QPAttr) {
-	mask := a.Mask
-	*a = e.attr
-	a.Mask = mask
+	e.attr.Fill(a)
 	a.State, a.CurState = e.state, e.state
 	if e.state >= ib.RTR {
 		a.RQPSN = e.rsp.epsn

@@ -25,17 +25,19 @@ func (e *Engine) fail(st ib.WCStatus, vendorErr uint32) {
 }
 
 func (e *Engine) sendError(w *transport.SendWQE, st ib.WCStatus, vendorErr uint32) {
-	e.wc = ib.WC{ID: w.ID, Op: sendOpcode(w.Op), Status: st, QPN: e.cfg.QPN, VendorErr: vendorErr}
+	wc := &e.cfg.Scratch.WC
+	*wc = ib.WC{ID: w.ID, Op: sendOpcode(w.Op), Status: st, QPN: e.cfg.QPN, VendorErr: vendorErr}
 	e.cfg.Send.Retire()
-	e.cfg.Sink.SendDone(&e.wc)
+	e.cfg.Sink.SendDone(wc)
 }
 
 // receiveError completes the head receive with an error.
 func (e *Engine) receiveError(st ib.WCStatus, vendorErr uint32) {
 	w := e.cfg.Recv.Peek()
-	e.wc = ib.WC{ID: w.ID, Op: ib.WCRecv, Status: st, QPN: e.cfg.QPN, VendorErr: vendorErr}
+	wc := &e.cfg.Scratch.WC
+	*wc = ib.WC{ID: w.ID, Op: ib.WCRecv, Status: st, QPN: e.cfg.QPN, VendorErr: vendorErr}
 	e.cfg.Recv.Pop()
-	e.cfg.Sink.RecvDone(&e.wc, true)
+	e.cfg.Sink.RecvDone(wc, true)
 }
 
 // enterError takes the queue pair to Error and flushes both queues
@@ -85,16 +87,8 @@ func (e *Engine) reset() {
 	for e.cfg.Recv.Peek() != nil {
 		e.cfg.Recv.Pop()
 	}
-	*e = Engine{cfg: e.cfg, frags: e.frags[:0]}
-	e.clear()
-}
-
-// clear sets what is not zero in Reset.
-func (e *Engine) clear() {
+	*e = Engine{cfg: e.cfg}
 	e.req.timer = clock.Never
-	if e.quiet = e.cfg.AckEvery; e.quiet <= 0 {
-		e.quiet = maxQuiet
-	}
 }
 
 // checkDrained raises SQ_DRAINED once when nothing is under way in SQD.

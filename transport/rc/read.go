@@ -15,7 +15,7 @@ func (e *Engine) startRead(a *arrival) {
 	first := r.epsn
 	r.epsn = first.Add(e.packets(h.Len))
 	r.msn = (r.msn + 1) & msnMask
-	r.saved.add(int(e.attr.MaxDestRdAtomic), saved{
+	e.remember(&saved{
 		kind: wire.KindReadRequest, first: first, last: r.epsn.Add(-1),
 		start: first, cur: first, stop: r.epsn.Add(-1),
 		va: h.VA, rkey: h.RKey, len: h.Len, msn: r.msn,
@@ -63,11 +63,12 @@ func (e *Engine) nextResponse() (transport.Head, bool) {
 		r.nakDue, r.nakPSN, r.nakSyndrome = true, s.cur, wire.NAKSyndrome(wire.NAKRemoteAccess)
 		return e.nextAnswer(pickNAK)
 	}
-	e.frags = e.frags[:0]
+	sc := e.cfg.Scratch
+	sc.Frags = sc.Frags[:0]
 	if n > 0 {
-		e.frags = append(e.frags, reg.At(s.va+off, n))
+		sc.Frags = append(sc.Frags, reg.At(s.va+off, n))
 	}
-	e.pick = pick{kind: pickResponse, n: n}
+	e.pick = pick{kind: pickResponse, n: int32(n)}
 	return transport.Head{WireLen: wireLen(s.op(), n)}, true
 }
 
@@ -79,8 +80,8 @@ func (e *Engine) emitResponse(out *transport.Out) {
 	out.PSN = s.cur
 	out.AETH = wire.AETH{Syndrome: wire.ACKSyndrome(e.credits()), MSN: s.msn}
 	out.AtomicAck = s.result
-	if out.Len = e.pick.n; out.Len > 0 {
-		out.Frags = append(out.Frags, e.frags...)
+	if out.Len = int(e.pick.n); out.Len > 0 {
+		out.Frags = append(out.Frags, e.cfg.Scratch.Frags...)
 	}
 	if s.cur != s.stop {
 		s.cur = s.cur.Add(1)

@@ -38,33 +38,40 @@ func (s *saved) op() wire.Opcode {
 }
 
 // replay remembers the last MaxDestRdAtomic requests, in the order of their
-// PSNs. Answers that are due leave in that order.
+// PSNs. Answers that are due leave in that order. nil remembers none.
 type replay struct {
-	ring []saved // allocated when first used
-	next int     // slot for the next request; the oldest, once all are used
-	due  int     // slots with an answer due
-	at   int     // slot of the oldest answer due, if due > 0
+	ring []saved
+	next int // slot for the next request; the oldest, once all are used
+	due  int // slots with an answer due
+	at   int // slot of the oldest answer due, if due > 0
 }
+
+// pending reports whether an answer is due.
+func (q *replay) pending() bool { return q != nil && q.due > 0 }
 
 // hasRoom reports whether another request may be accepted: size are not under
 // way already. An answer that is due to a duplicate alone gives way.
 func (q *replay) hasRoom(size int) bool {
-	if q.ring == nil {
+	if q == nil {
 		return size > 0
 	}
 	s := &q.ring[q.next]
 	return !s.due || !s.fresh
 }
 
-// add remembers a request, whose answer becomes due.
-func (q *replay) add(size int, s saved) {
-	if q.ring == nil {
-		q.ring = make([]saved, size)
+// remember takes a request for which there is room; its answer becomes due.
+func (e *Engine) remember(s *saved) {
+	if e.rsp.saved == nil {
+		e.rsp.saved = &replay{ring: make([]saved, e.attr.MaxDestRdAtomic)}
 	}
+	e.rsp.saved.add(s)
+}
+
+func (q *replay) add(s *saved) {
 	slot := &q.ring[q.next]
 	wasDue := slot.due
-	s.due, s.fresh = true, true
-	*slot = s
+	*slot = *s
+	slot.due, slot.fresh = true, true
 	if !wasDue {
 		q.due++
 	}
@@ -102,6 +109,9 @@ func (q *replay) seek() {
 
 // clearDue takes back all answers.
 func (q *replay) clearDue() {
+	if q == nil {
+		return
+	}
 	for i := range q.ring {
 		q.ring[i].due = false
 	}
@@ -110,6 +120,9 @@ func (q *replay) clearDue() {
 
 // find returns the remembered request that psn belongs to, or nil.
 func (q *replay) find(psn ib.PSN) *saved {
+	if q == nil {
+		return nil
+	}
 	for i := range q.ring {
 		s := &q.ring[i]
 		if s.kind != 0 && !psn.Before(s.first) && !s.last.Before(psn) {

@@ -16,6 +16,11 @@ type requester struct {
 	// flight is what [una, psn) counts in the window.
 	flight int
 
+	// Since the last packet that asked for an acknowledgement.
+	quietBytes   int
+	askedAt      clock.Time // when it left
+	quietPackets int32
+
 	// End-to-end credits (IBA vol.1 9.7.7.2): request messages are numbered by
 	// ssn; those that take a receive wait while their number is above lsn.
 	ssn     uint32 // messages sent so far
@@ -24,20 +29,15 @@ type requester struct {
 	limited bool // credits have been received, and not "unlimited"
 	probe   bool // the message at cur was started beyond the limit
 
-	// Since the last packet that asked for an acknowledgement.
-	quietPackets int
-	quietBytes   int
-	askedAt      clock.Time // when it left
-
-	reads readRing
-
 	retryLeft uint8
 	rnrLeft   uint8
 	implied   bool // went back for an implied NAK, no progress since
 	rnrWait   bool
-	rnrUntil  clock.Time
-	timer     clock.Time
 	drained   bool // SQ_DRAINED was raised
+
+	rnrUntil clock.Time
+	timer    clock.Time
+	reads    *readRing // allocated when first used
 }
 
 // Limits of what the requester has under way.
@@ -58,28 +58,28 @@ type readReq struct {
 	resent      bool
 }
 
-// readRing holds those under way, oldest first; its size is MaxRdAtomic.
+// readRing holds those under way, oldest first; it has MaxRdAtomic places. nil
+// holds none.
 type readRing struct {
-	buf  []readReq // allocated when first used
-	size int
+	buf  []readReq
 	head int
 	n    int
 }
 
-func (r *readRing) resize(n int) { *r = readRing{size: n} }
-
-func (r *readRing) full() bool { return r.n >= r.size }
+func (r *readRing) len() int {
+	if r == nil {
+		return 0
+	}
+	return r.n
+}
 
 func (r *readRing) push(q readReq) {
-	if r.buf == nil {
-		r.buf = make([]readReq, r.size)
-	}
-	r.buf[(r.head+r.n)%r.size] = q
+	r.buf[(r.head+r.n)%len(r.buf)] = q
 	r.n++
 }
 
 func (r *readRing) front() *readReq {
-	if r.n == 0 {
+	if r.len() == 0 {
 		return nil
 	}
 	return &r.buf[r.head]
@@ -87,13 +87,17 @@ func (r *readRing) front() *readReq {
 
 // popBefore forgets the requests that are answered up to una.
 func (r *readRing) popBefore(una ib.PSN) {
-	for r.n > 0 && r.buf[r.head].last.Before(una) {
-		r.head = (r.head + 1) % r.size
+	for r.len() > 0 && r.buf[r.head].last.Before(una) {
+		r.head = (r.head + 1) % len(r.buf)
 		r.n--
 	}
 }
 
-func (r *readRing) clear() { r.head, r.n = 0, 0 }
+func (r *readRing) clear() {
+	if r != nil {
+		r.head, r.n = 0, 0
+	}
+}
 
 // startRequester begins at the send PSN of the attributes.
 func (e *Engine) startRequester() {
@@ -117,7 +121,7 @@ func (e *Engine) readChunk() int {
 	if w == nil {
 		return maxUnacked
 	}
-	return max(1, min(w.Limit()/2, readBytes)/(e.mtu+overhead))
+	return max(1, min(w.Limit()/2, readBytes)/(int(e.mtu)+overhead))
 }
 
 // mayRequest returns the WQE whose packet may go next if the window and the RNR
@@ -148,14 +152,20 @@ func (e *Engine) held(w *transport.SendWQE) transport.Wait {
 		return transport.WaitState
 	case q.psn.Sub(q.una) >= maxUnacked:
 		return transport.WaitWindow
-	case w.Flags&ib.Fence != 0 && q.reads.n > 0:
+	case w.Flags&ib.Fence != 0 && q.reads.len() > 0:
 		return transport.WaitReads
-	case expectsResponse(w.Op) && q.reads.full() && q.reads.size > 0:
+	case expectsResponse(w.Op) && e.readsFull():
 		return transport.WaitReads
 	case q.limited && consumesReceive(w.Op) && !e.hasCredit(w):
 		return transport.WaitCredits
 	}
 	return transport.WaitNothing
+}
+
+// readsFull reports whether as many READs and ATOMICs are under way as may be.
+func (e *Engine) readsFull() bool {
+	n := int(e.attr.MaxRdAtomic)
+	return n > 0 && e.req.reads.len() >= n
 }
 
 // hasCredit reports whether the next packet of w, which takes a receive of the
@@ -230,7 +240,7 @@ func (e *Engine) validate(s *segment) ib.WCStatus {
 		return ib.LocLenErr
 	}
 	response := expectsResponse(w.Op)
-	if response && e.req.reads.size == 0 {
+	if response && e.attr.MaxRdAtomic == 0 {
 		return ib.LocQPOpErr
 	}
 	if w.Flags&ib.Inline != 0 && !response {
@@ -248,8 +258,9 @@ func (e *Engine) validate(s *segment) ib.WCStatus {
 	if response {
 		return ib.Success
 	}
-	frags, f := e.cfg.Mem.Gather(e.cfg.PD, w.SGL, uint64(s.off), int(s.len), e.frags[:0])
-	e.frags = frags
+	sc := e.cfg.Scratch
+	frags, f := e.cfg.Mem.Gather(e.cfg.PD, w.SGL, uint64(s.off), int(s.len), sc.Frags[:0])
+	sc.Frags = frags
 	if f != 0 {
 		return ib.LocProtErr
 	}
@@ -261,7 +272,7 @@ func (e *Engine) sent(now clock.Time, s *segment) {
 	q := &e.req
 	w := s.w
 	resent := q.psn.Before(q.next)
-	after := q.psn.Add(s.psns)
+	after := q.psn.Add(int(s.psns))
 	if resent {
 		e.cfg.Counters.Retransmitted++
 	} else if s.off == 0 || w.Op == ib.Read {
@@ -269,6 +280,9 @@ func (e *Engine) sent(now clock.Time, s *segment) {
 		q.ssn = (q.ssn + 1) & msnMask
 	}
 	if expectsResponse(w.Op) {
+		if q.reads == nil {
+			q.reads = &readRing{buf: make([]readReq, e.attr.MaxRdAtomic)}
+		}
 		q.reads.push(readReq{first: q.psn, last: after.Add(-1), resent: resent})
 	}
 	q.psn = after
@@ -280,8 +294,8 @@ func (e *Engine) sent(now clock.Time, s *segment) {
 	}
 	q.flight += s.cost
 	e.cfg.Window.Sent(s.cost)
-	if q.timer == clock.Never && e.timeout != 0 {
-		q.timer = now.Add(e.timeout)
+	if q.timer == clock.Never && e.timeout() != 0 {
+		q.timer = now.Add(e.timeout())
 	}
 }
 
@@ -293,10 +307,10 @@ func (e *Engine) wantsAck(now clock.Time, s *segment) bool {
 	q.quietPackets++
 	q.quietBytes += s.cost
 	win := e.cfg.Window
-	if !s.ends() && !q.probe && q.quietPackets < e.quiet &&
-		q.quietBytes < win.Limit()/4 && win.Room() >= e.mtu+overhead &&
+	if !s.ends() && !q.probe && q.quietPackets < int32(e.cfg.AckEvery) &&
+		q.quietBytes < win.Limit()/4 && win.Room() >= int(e.mtu)+overhead &&
 		q.psn.Sub(q.una) < maxUnacked &&
-		(e.timeout == 0 || now.Sub(q.askedAt) < e.timeout/4) {
+		(e.timeout() == 0 || now.Sub(q.askedAt) < e.timeout()/4) {
 		return false
 	}
 	q.quietPackets, q.quietBytes, q.askedAt = 0, 0, now

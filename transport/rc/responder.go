@@ -7,29 +7,31 @@ import (
 	"github.com/verbena-rdma/verbena/wire"
 )
 
-// responder is the state of the receiving side.
+// responder is the state of the receiving side. Fields are in the order that
+// takes the least room.
 type responder struct {
-	epsn ib.PSN // expected
-	msn  ib.MSN // messages completed
+	saved *replay // allocated when first used
 
-	// The message under way: none, or what its packets have been so far.
-	kind   wire.Kind // KindSend, KindWrite, or 0
-	got    uint64    // bytes received of it
-	room   uint64    // SEND: bytes that the receive holds
-	write  wire.RETH // WRITE: as its first packet said
-	broken bool      // a NAK or RNR NAK was sent for epsn; later packets are dropped silently
+	// The message under way, if kind says that there is one: what its packets
+	// have been so far.
+	got   uint64    // bytes received of it
+	room  uint64    // SEND: bytes that the receive holds
+	write wire.RETH // WRITE: as its first packet said
+	kind  wire.Kind // KindSend, KindWrite, or 0
 
+	established bool // COMM_EST was raised
+	broken      bool // a NAK or RNR NAK was sent for epsn; later packets are dropped silently
 	ackDue      bool
 	nakDue      bool
 	nakSyndrome wire.AETHSyndrome
 	nakPSN      ib.PSN
-	established bool // COMM_EST was raised
 
-	saved replay
+	epsn ib.PSN // expected
+	msn  ib.MSN // messages completed
 }
 
 // start begins at the expected PSN of the attributes.
-func (r *responder) start(psn ib.PSN) { *r = responder{epsn: psn, saved: replay{}} }
+func (r *responder) start(psn ib.PSN) { *r = responder{epsn: psn} }
 
 // stop leaves of the answers those that k says.
 func (r *responder) stop(k keep) {
@@ -37,7 +39,7 @@ func (r *responder) stop(k keep) {
 	if k == answersDue {
 		return
 	}
-	if r.saved.due > 0 {
+	if r.saved.pending() {
 		r.ackDue = false
 	}
 	r.nakDue = false
@@ -49,7 +51,7 @@ func (r *responder) stop(k keep) {
 // speaks for everything before it.
 func (r *responder) answer() pickKind {
 	switch {
-	case r.saved.due > 0:
+	case r.saved.pending():
 		return pickResponse
 	case r.nakDue:
 		return pickNAK
@@ -205,7 +207,8 @@ func (e *Engine) checkLength(a *arrival) verdict {
 	if kind == wire.KindAtomic {
 		return proceed
 	}
-	if !pos.Ends() && n != e.mtu || n > e.mtu || pos == wire.PosLast && n == 0 {
+	mtu := int(e.mtu)
+	if !pos.Ends() && n != mtu || n > mtu || pos == wire.PosLast && n == 0 {
 		return e.refuse(wire.NAKInvalid, transport.DropLength)
 	}
 	if pos.Starts() {
@@ -303,19 +306,20 @@ func (e *Engine) finish(a *arrival) {
 
 // receiveDone completes the head receive with the message that has ended.
 func (e *Engine) receiveDone(a *arrival) {
-	e.wc = ib.WC{
+	wc := &e.cfg.Scratch.WC
+	*wc = ib.WC{
 		ID: e.cfg.Recv.Peek().ID, Op: ib.WCRecv, QPN: e.cfg.QPN,
 		Bytes: uint32(e.rsp.got), SrcQPN: e.attr.DestQPN,
 	}
 	if a.info.Kind == wire.KindWrite {
-		e.wc.Op = ib.WCRecvImm
+		wc.Op = ib.WCRecvImm
 	}
 	if a.info.HasImm() {
-		e.wc.Flags, e.wc.Imm = ib.WCWithImm, a.p.Imm
+		wc.Flags, wc.Imm = ib.WCWithImm, a.p.Imm
 	}
 	e.cfg.Counters.RDMARecvs++
 	e.cfg.Recv.Pop()
-	e.cfg.Sink.RecvDone(&e.wc, a.p.Solicited)
+	e.cfg.Sink.RecvDone(wc, a.p.Solicited)
 }
 
 // nak makes a negative acknowledgement of the expected PSN due. Until that PSN

@@ -10,13 +10,13 @@ import (
 // segment is one request packet of a WQE.
 type segment struct {
 	w    *transport.SendWQE
+	cost int    // what it counts in the window
 	off  uint32 // bytes of the message before it
 	len  uint32 // payload bytes; of a READ, the bytes that it asks for
-	psns int    // PSNs that it takes: 1, of a READ one for each response
-	pos  wire.Position
-	cost int // what it counts in the window
+	psns int32  // PSNs that it takes: 1, of a READ one for each response
 	// chunk is how many PSNs a request of this READ has at most.
 	chunk uint32
+	pos   wire.Position
 }
 
 // ends reports whether the segment is the last of its message.
@@ -73,7 +73,7 @@ func (e *Engine) segment(w *transport.SendWQE, psn ib.PSN) segment {
 		}
 		s.chunk = uint32(chunk)
 		end := min(total, (idx/chunk+1)*chunk)
-		s.psns = end - idx
+		s.psns = int32(end - idx)
 		s.len = uint32(min(uint64(s.psns)*uint64(mtu), uint64(w.Len-s.off)))
 	default:
 		s.off = uint32(idx) * mtu
@@ -88,7 +88,7 @@ func (e *Engine) segment(w *transport.SendWQE, psn ib.PSN) segment {
 			s.pos = wire.PosMiddle
 		}
 	}
-	s.cost = int(s.len) + s.psns*overhead
+	s.cost = int(s.len) + int(s.psns)*overhead
 	return s
 }
 
@@ -187,7 +187,7 @@ func (e *Engine) emitRequest(now clock.Time, out *transport.Out) {
 		if w.Flags&ib.Inline != 0 {
 			out.Inline = w.Inline[s.off : s.off+s.len]
 		} else {
-			out.Frags = append(out.Frags, e.frags...)
+			out.Frags = append(out.Frags, e.cfg.Scratch.Frags...)
 		}
 		out.Solicited = s.ends() && w.Flags&ib.Solicited != 0 && consumesReceive(w.Op)
 	}

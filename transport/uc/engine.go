@@ -4,6 +4,7 @@ import (
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/transport"
+	"github.com/verbena-rdma/verbena/transport/internal/attrs"
 	"github.com/verbena-rdma/verbena/transport/internal/unacked"
 	"github.com/verbena-rdma/verbena/wire"
 )
@@ -12,8 +13,8 @@ import (
 // [New]. It implements [transport.Engine] and is not safe for concurrent use.
 type Engine struct {
 	q    unacked.Queues
-	attr ib.QPAttr // as last modified; the PSNs as they are now are below
-	mtu  int       // payload bytes of a full packet
+	attr attrs.Attrs // as last modified; the PSNs as they are now are below
+	mtu  int         // payload bytes of a full packet
 
 	req requester
 	rsp responder
@@ -37,7 +38,7 @@ func (e *Engine) Modify(_ clock.Time, a *ib.QPAttr) {
 	}
 	switch a.State {
 	case ib.Reset:
-		e.attr, e.mtu = ib.QPAttr{}, 0
+		e.attr, e.mtu = attrs.Attrs{}, 0
 		e.req.reset(0)
 		e.rsp = responder{}
 	case ib.RTR:
@@ -55,46 +56,17 @@ func (e *Engine) Modify(_ clock.Time, a *ib.QPAttr) {
 
 // apply copies the attributes that the mask names.
 func (e *Engine) apply(a *ib.QPAttr) {
-	t, m := &e.attr, a.Mask
-	if m&ib.AttrAccess != 0 {
-		t.Access = a.Access
-	}
-	if m&ib.AttrPKeyIndex != 0 {
-		t.PKeyIndex = a.PKeyIndex
-	}
-	if m&ib.AttrPort != 0 {
-		t.Port = a.Port
-	}
-	if m&ib.AttrAV != 0 {
-		t.AV = a.AV
-	}
-	if m&ib.AttrPathMTU != 0 {
-		t.PathMTU = a.PathMTU
+	e.attr.Apply(a)
+	if a.Mask&ib.AttrPathMTU != 0 {
 		e.mtu = e.q.Cfg.PacketBytes(a.PathMTU)
-	}
-	if m&ib.AttrRQPSN != 0 {
-		t.RQPSN = a.RQPSN & ib.PSNMask
-	}
-	if m&ib.AttrSQPSN != 0 {
-		t.SQPSN = a.SQPSN & ib.PSNMask
-	}
-	if m&ib.AttrDestQPN != 0 {
-		t.DestQPN = a.DestQPN
-	}
-	if m&ib.AttrRateLimit != 0 {
-		t.RateLimitKbps = a.RateLimitKbps
-	}
-	if m&ib.AttrEnSQDAsyncNotify != 0 {
-		t.SQDAsyncNotify = a.SQDAsyncNotify
 	}
 }
 
 // Query fills a with the attributes that the engine owns. SQPSN is the next PSN
-// to be sent, RQPSN the next expected one. a.Mask is left alone.
+// to be sent, RQPSN the next expected one. Others are left
+// alone.
 func (e *Engine) Query(a *ib.QPAttr) {
-	mask := a.Mask
-	*a = e.attr
-	a.Mask = mask
+	e.attr.Fill(a)
 	a.State, a.CurState = e.q.State(), e.q.State()
 	if a.State >= ib.RTR {
 		a.RQPSN = e.rsp.epsn

@@ -125,9 +125,12 @@ func TestIntactOrNothing(t *testing.T) {
 				refill()
 			}
 		}
-		b.Deliver(flying...)
-		check()
-		refill()
+		// One by one: a later message may go where an earlier one lies.
+		for _, p := range flying {
+			b.Deliver(p)
+			check()
+			refill()
+		}
 		post(slot, ib.SendImm)
 		b.Deliver(a.Drain()...)
 		check()

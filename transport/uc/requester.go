@@ -14,12 +14,11 @@ type requester struct {
 	psn ib.PSN // of the next packet
 
 	// What Next has described.
-	w     *transport.SendWQE
-	n     int // payload bytes
-	frags []mem.Frag
+	w *transport.SendWQE
+	n int // payload bytes
 }
 
-func (r *requester) reset(psn ib.PSN) { *r = requester{psn: psn, frags: r.frags[:0]} }
+func (r *requester) reset(psn ib.PSN) { *r = requester{psn: psn} }
 
 // Next describes the packet that Emit would emit now. A work request whose
 // memory cannot be read fails here.
@@ -44,7 +43,8 @@ func (e *Engine) Next(clock.Time) (transport.Head, bool) {
 func (e *Engine) gather(w *transport.SendWQE) (f mem.Fault) {
 	r, cfg := &e.req, &e.q.Cfg
 	r.n = int(min(uint32(e.mtu), w.Len-w.Done))
-	r.frags = r.frags[:0]
+	sc := cfg.Scratch
+	sc.Frags = sc.Frags[:0]
 	if w.Flags&ib.Inline != 0 {
 		return mem.FaultNone
 	}
@@ -53,7 +53,7 @@ func (e *Engine) gather(w *transport.SendWQE) (f mem.Fault) {
 			return f
 		}
 	}
-	r.frags, f = cfg.Mem.Gather(cfg.PD, w.SGL, uint64(w.Done), r.n, r.frags)
+	sc.Frags, f = cfg.Mem.Gather(cfg.PD, w.SGL, uint64(w.Done), r.n, sc.Frags)
 	return f
 }
 
@@ -109,7 +109,7 @@ func (e *Engine) Emit(now clock.Time, out *transport.Out) {
 	if w.Flags&ib.Inline != 0 {
 		out.Inline = w.Inline[w.Done : w.Done+uint32(r.n)]
 	} else {
-		out.Frags = append(out.Frags, r.frags...)
+		out.Frags = append(out.Frags, cfg.Scratch.Frags...)
 	}
 
 	r.w = nil

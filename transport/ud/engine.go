@@ -4,6 +4,7 @@ import (
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/transport"
+	"github.com/verbena-rdma/verbena/transport/internal/attrs"
 	"github.com/verbena-rdma/verbena/transport/internal/unacked"
 	"github.com/verbena-rdma/verbena/wire"
 )
@@ -12,7 +13,7 @@ import (
 // [New]. It implements [transport.Engine] and is not safe for concurrent use.
 type Engine struct {
 	q    unacked.Queues
-	attr ib.QPAttr // as last modified; the next PSN is in req
+	attr attrs.Attrs // as last modified; the next PSN is in req
 	// mtu is the most payload bytes of a packet: the port's MTU, which the
 	// adapter gives as AttrPathMTU.
 	mtu int
@@ -41,7 +42,7 @@ func (e *Engine) Modify(_ clock.Time, a *ib.QPAttr) {
 	}
 	switch a.State {
 	case ib.Reset:
-		e.attr, e.mtu = ib.QPAttr{}, ib.MTU4096.Bytes()
+		e.attr, e.mtu = attrs.Attrs{}, ib.MTU4096.Bytes()
 		e.req.reset(0)
 	case ib.RTS:
 		if e.q.State() == ib.RTR {
@@ -54,37 +55,20 @@ func (e *Engine) Modify(_ clock.Time, a *ib.QPAttr) {
 
 // apply copies the attributes that the mask names.
 func (e *Engine) apply(a *ib.QPAttr) {
-	t, m := &e.attr, a.Mask
-	if m&ib.AttrPKeyIndex != 0 {
-		t.PKeyIndex = a.PKeyIndex
-	}
-	if m&ib.AttrPort != 0 {
-		t.Port = a.Port
-	}
-	if m&ib.AttrQKey != 0 {
-		t.QKey = a.QKey
-	}
-	if m&ib.AttrPathMTU != 0 && a.PathMTU.Bytes() != 0 {
-		t.PathMTU = a.PathMTU
-		e.mtu = a.PathMTU.Bytes()
-	}
-	if m&ib.AttrSQPSN != 0 {
-		t.SQPSN = a.SQPSN & ib.PSNMask
-	}
-	if m&ib.AttrRateLimit != 0 {
-		t.RateLimitKbps = a.RateLimitKbps
-	}
-	if m&ib.AttrEnSQDAsyncNotify != 0 {
-		t.SQDAsyncNotify = a.SQDAsyncNotify
+	old := e.attr.PathMTU
+	e.attr.Apply(a)
+	if n := e.attr.PathMTU.Bytes(); n != 0 {
+		e.mtu = n
+	} else {
+		e.attr.PathMTU = old
 	}
 }
 
 // Query fills a with the attributes that the engine owns. SQPSN is the next PSN
-// to be sent. a.Mask is left alone.
+// to be sent. Others are left
+// alone.
 func (e *Engine) Query(a *ib.QPAttr) {
-	mask := a.Mask
-	*a = e.attr
-	a.Mask = mask
+	e.attr.Fill(a)
 	a.State, a.CurState = e.q.State(), e.q.State()
 	if a.State >= ib.RTS {
 		a.SQPSN = e.req.psn

@@ -13,11 +13,10 @@ type requester struct {
 	psn ib.PSN // of the next packet
 
 	// What Next has described.
-	w     *transport.SendWQE
-	frags []mem.Frag
+	w *transport.SendWQE
 }
 
-func (r *requester) reset(psn ib.PSN) { *r = requester{psn: psn, frags: r.frags[:0]} }
+func (r *requester) reset(psn ib.PSN) { *r = requester{psn: psn} }
 
 // Next describes the packet that Emit would emit now. A work request that is
 // longer than a packet, or whose memory cannot be read, fails here.
@@ -44,12 +43,13 @@ func (e *Engine) Next(clock.Time) (transport.Head, bool) {
 
 // gather finds the payload of w.
 func (e *Engine) gather(w *transport.SendWQE) (f mem.Fault) {
-	r, cfg := &e.req, &e.q.Cfg
-	r.frags = r.frags[:0]
+	cfg := &e.q.Cfg
+	sc := cfg.Scratch
+	sc.Frags = sc.Frags[:0]
 	if w.Flags&ib.Inline != 0 {
 		return mem.FaultNone
 	}
-	r.frags, f = cfg.Mem.Gather(cfg.PD, w.SGL, 0, int(w.Len), r.frags)
+	sc.Frags, f = cfg.Mem.Gather(cfg.PD, w.SGL, 0, int(w.Len), sc.Frags)
 	return f
 }
 
@@ -82,7 +82,7 @@ func (e *Engine) Emit(now clock.Time, out *transport.Out) {
 	if w.Flags&ib.Inline != 0 {
 		out.Inline = w.Inline[:w.Len]
 	} else {
-		out.Frags = append(out.Frags, r.frags...)
+		out.Frags = append(out.Frags, cfg.Scratch.Frags...)
 	}
 
 	r.w = nil

@@ -20,14 +20,15 @@ type Queues struct {
 
 	notify  bool // raise SQ_DRAINED
 	drained bool // it has been raised, or was not asked for
-
-	wc ib.WC // storage that would otherwise be allocated on each use
 }
 
 // New returns the queues of cfg, whose Send, Recv, Sink and Mem are required.
 func New(cfg transport.Config) Queues {
 	if cfg.Counters == nil {
 		cfg.Counters = new(transport.Counters)
+	}
+	if cfg.Scratch == nil {
+		cfg.Scratch = new(transport.Scratch)
 	}
 	return Queues{Cfg: cfg}
 }
@@ -160,10 +161,11 @@ func (q *Queues) Receives() bool {
 func (q *Queues) Received(wc ib.WC, solicited bool) {
 	w := q.Cfg.Recv.Peek()
 	q.Cfg.Counters.RDMARecvs++
-	q.wc = wc
-	q.wc.ID, q.wc.QPN = w.ID, q.Cfg.QPN
+	out := &q.Cfg.Scratch.WC
+	*out = wc
+	out.ID, out.QPN = w.ID, q.Cfg.QPN
 	q.Cfg.Recv.Pop()
-	q.Cfg.Sink.RecvDone(&q.wc, solicited)
+	q.Cfg.Sink.RecvDone(out, solicited)
 }
 
 // FailReceive completes the head of the receive queue, whose memory cannot be
@@ -228,14 +230,16 @@ func (q *Queues) sendDone(w *transport.SendWQE, st ib.WCStatus, vendorErr uint32
 	if w.Op.IsWrite() {
 		op = ib.WCWrite
 	}
-	q.wc = ib.WC{ID: w.ID, Op: op, Status: st, QPN: q.Cfg.QPN, VendorErr: vendorErr}
+	wc := &q.Cfg.Scratch.WC
+	*wc = ib.WC{ID: w.ID, Op: op, Status: st, QPN: q.Cfg.QPN, VendorErr: vendorErr}
 	q.Cfg.Send.Retire()
-	q.Cfg.Sink.SendDone(&q.wc)
+	q.Cfg.Sink.SendDone(wc)
 }
 
 // recvDone does so for the receive queue.
 func (q *Queues) recvDone(st ib.WCStatus, vendorErr uint32) {
-	q.wc = ib.WC{ID: q.Cfg.Recv.Peek().ID, Op: ib.WCRecv, Status: st, QPN: q.Cfg.QPN, VendorErr: vendorErr}
+	wc := &q.Cfg.Scratch.WC
+	*wc = ib.WC{ID: q.Cfg.Recv.Peek().ID, Op: ib.WCRecv, Status: st, QPN: q.Cfg.QPN, VendorErr: vendorErr}
 	q.Cfg.Recv.Pop()
-	q.Cfg.Sink.RecvDone(&q.wc, true)
+	q.Cfg.Sink.RecvDone(wc, true)
 }
