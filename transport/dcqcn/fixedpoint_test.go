@@ -178,23 +178,76 @@ func (l loop) run(seed uint64, total time.Duration) means {
 // within reports whether got is want but for a share.
 func within(got, want, share float64) bool { return math.Abs(got-want) <= share*want }
 
+// renewal is R (bit/s) and alpha at a fixed probability of marks taken from CNP
+// to CNP, for preset paper. With X the time between two CNPs,
+//
+//	P(X ≥ t) = 1 for t ≤ N, then (1-p)^(R t) if the marks of the window are
+//	answered at its end, (1-p)^(R (t-N)) if they are forgotten
+//
+// and K = floor(X/T) increases in it. The gap R_T-R_C is alpha R/2 after a cut;
+// each increase halves it, and from the F-th on adds R_AI first. R_T loses the
+// gap there is at the next cut and gains R_AI E[(K-F)+]; at rest they are equal.
+// alpha rests where rises equal falls: 1/(1 + E[floor(X/tau')]).
+func (f fluid) renewal(p float64, forget bool) (rate, alpha float64) {
+	lo, hi := 1e3, 1e8 // packets per second
+	for range 100 {
+		r := math.Sqrt(lo * hi)
+		reach := func(t float64) float64 {
+			if t <= f.tau {
+				return 1
+			}
+			if forget {
+				t -= f.tau
+			}
+			return math.Exp(r * t * math.Log1p(-p))
+		}
+		falls, lose, gain := 0.0, 0.0, 0.0
+		for k := 1.0; k < 3000; k++ {
+			falls += reach(k * f.tauP)
+		}
+		alpha = 1 / (1 + falls)
+		for k := range 3000 {
+			prob := reach(float64(k)*f.t) - reach(float64(k+1)*f.t)
+			ai := max(float64(k)-f.f, 0)
+			lose += prob * (alpha*r/2*math.Exp2(-float64(k)) + f.rAI*(1-math.Exp2(-ai)))
+			gain += prob * f.rAI * ai
+		}
+		if lose < gain {
+			lo = r
+		} else {
+			hi = r
+		}
+	}
+	return lo * 8 * f.packet, alpha
+}
+
+// openLoop is what chance may do to the mean rate of 2.5 s: its standard
+// deviation over seeds is 1.1 %.
+const openLoop = 0.04
+
 // With a fixed probability of marks the rate and alpha of the preset paper are
 // the theorem's. That takes a notification point which answers the marks of a
-// window at its end; one that forgets them lets the rate rise by a fifth.
+// window at its end; one that forgets them lets the rate rise by a fifth, as the
+// sum over CNPs says too.
 func TestFixedPointOpenLoop(t *testing.T) {
 	for _, rate := range []float64{5 * giga, 10 * giga, 20 * giga} {
 		p := paper()
 		f := fluidOf(&p, 1000)
 		mark := f.mark(rate)
-		alpha := f.alpha(mark, rate/8/f.packet)
-		l := loop{p: &p, line: 100 * giga, n: 4, packet: 1000, mark: func(float64) float64 { return mark }}
-		m := l.run(1, 400*time.Millisecond)
-		if !within(m.rate, rate, 0.04) || !within(m.alpha, alpha, 0.02) {
-			t.Errorf("p %.4f %%: R %.2f Gb/s, theorem %.2f; alpha %.4f, theorem %.4f", 100*mark, m.rate/giga, rate/giga, m.alpha, alpha)
-		}
-		p.NPWindow = false
-		if m := l.run(1, 400*time.Millisecond); m.rate < 1.14*rate || m.rate > 1.26*rate {
-			t.Errorf("p %.4f %%, marks forgotten: R %.2f Gb/s, want %.2f and a fifth", 100*mark, m.rate/giga, rate/giga)
+		l := loop{p: &p, line: 100 * giga, n: 1, packet: 1000, mark: func(float64) float64 { return mark }}
+		for _, forget := range []bool{false, true} {
+			p.NPWindow = !forget
+			m := l.run(1, 5*time.Second)
+			want, alpha := f.renewal(mark, forget)
+			if !within(m.rate, want, openLoop) || !within(m.alpha, alpha, 0.02) {
+				t.Errorf("p %.4f %%, forget %v: R %.2f Gb/s, want %.2f; alpha %.4f, want %.4f", 100*mark, forget, m.rate/giga, want/giga, m.alpha, alpha)
+			}
+			if forget {
+				continue
+			}
+			if alpha := f.alpha(mark, rate/8/f.packet); !within(m.rate, rate, openLoop) || !within(m.alpha, alpha, 0.02) {
+				t.Errorf("p %.4f %%: R %.2f Gb/s, theorem %.2f; alpha %.4f, theorem %.4f", 100*mark, m.rate/giga, rate/giga, m.alpha, alpha)
+			}
 		}
 	}
 }
