@@ -14,14 +14,16 @@ func (w *Switch) Audit() error {
 	}
 	in := make([]int64, len(w.in))
 	queue := make([]int64, len(w.out)*8)
-	pairs := make(map[[2]int]int64)
+	pairs := make([]int64, len(w.held.bytes))
 	var frames int64
 	w.each(func(p *sim.Packet, out int) {
 		c := w.mmu.cost(p)
 		at := int(p.In)<<3 | int(p.Pool)
 		in[at] += c
 		queue[out<<3|int(p.Prio)] += c
-		pairs[[2]int{at, out}] += c
+		if len(pairs) > 0 && w.in[at].conf.lossless {
+			pairs[w.held.row(at>>3, p.Pool)+out] += c
+		}
 		frames += int64(p.Bytes)
 	})
 	var used, head int64
@@ -57,17 +59,10 @@ func (w *Switch) Audit() error {
 			}
 		}
 	}
-	if w.held.bytes != nil {
-		for at := range w.in {
-			if !w.in[at].conf.lossless {
-				continue
-			}
-			row := w.held.row(at>>3, uint8(at&7))
-			for out := range w.out {
-				if have := int64(w.held.bytes[row+out]); have != pairs[[2]int{at, out}] {
-					return bad("ingress %d group %d egress %d: counts %d bytes, holds %d", at>>3, at&7, out, have, pairs[[2]int{at, out}])
-				}
-			}
+	for i, n := range pairs {
+		if have := int64(w.held.bytes[i]); have != n {
+			row := i / w.held.ports
+			return bad("ingress %d, lossless group %d, egress %d: counts %d bytes, holds %d", row/w.held.n, row%w.held.n, i%w.held.ports, have, n)
 		}
 	}
 	if w.Stats.RxBytes != w.Stats.TxBytes+w.Stats.DropBytes+uint64(frames) {

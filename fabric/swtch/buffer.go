@@ -72,6 +72,7 @@ func (l *Limit) of(free int64) int64 {
 		return int64(l.Alpha) * free >> 16
 	case Static:
 		return l.Bytes
+	case Unlimited:
 	}
 	return maxBytes
 }

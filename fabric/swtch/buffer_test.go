@@ -165,8 +165,14 @@ func TestOrderOfParts(t *testing.T) {
 	}
 	// XON when at most max(500, 3000 − 1500) of the shared part are in use.
 	back := []state{
-		{4000, 1000, true, true}, {4000, 0, true, true}, {3000, 0, true, true}, {2000, 0, true, true},
-		{1000, 0, false, true}, {0, 0, false, true}, {0, 0, false, true}, {0, 0, false, true},
+		{4000, 1000, true, true},
+		{4000, 0, true, true},
+		{3000, 0, true, true},
+		{2000, 0, true, true},
+		{1000, 0, false, true},
+		{0, 0, false, true},
+		{0, 0, false, true},
+		{0, 0, false, true},
 	}
 	for i, want := range back {
 		x.pull(0)

@@ -15,14 +15,17 @@ type Stats struct {
 	Drops              [result.NumDropReasons]uint64
 }
 
-// drop loses a packet that is not in the buffer; out is its egress, or -1.
+// drop loses a packet that is not in the buffer; out is the egress that loses
+// it, or -1 if it did not come so far.
 func (w *Switch) drop(now sim.Time, out int, p *sim.Packet, why result.DropReason) {
 	w.Stats.DropBytes += uint64(p.Bytes)
-	switch why {
-	case result.DropWRED, result.DropWatchdog, result.DropMTU, result.DropDown:
+	switch {
+	case out >= 0:
 		w.queue(out, p.Prio).drops++
-	default:
+	case why == result.DropNoBuffer || why == result.DropHeadroom:
 		w.queue(int(p.In), p.Prio).rx++
+	default:
+		w.queue(int(p.In), p.Prio).drops++
 	}
 	w.logDrop(now, int(p.In), p, why)
 	w.s.Pool.Put(p)
@@ -76,9 +79,10 @@ func (w *Switch) Buffer() result.Buffer {
 
 // Count fills in what the switch has counted at a port for a priority up to now:
 // drops, marks, queues, buffer, waiting, watchdog. The rest is the port's. RxDrops
-// are those for lack of buffer, route or TTL and of RoCEv1, at the ingress;
-// TxDrops those of WRED, MTU, the watchdog and of links that are down, at the
-// egress.
+// are of packets that came in here and for which the buffer had no room; TxDrops
+// of those that had to leave here (threshold of the queue, WRED, MTU, watchdog,
+// link down) or came in here and could not leave at all (route, TTL, RoCEv1, a
+// wrong FCS in a switch that cuts through).
 func (w *Switch) Count(now sim.Time, port int, prio uint8, r *result.PortPrio) {
 	g := &w.in[port<<3|int(w.cfg.PrioToGroup[prio&7])]
 	r.PeakIngress, r.PeakHeadroom = g.peak, g.peakHead

@@ -90,7 +90,7 @@ func (w *Switch) runLine(now sim.Time, i int) {
 		switch {
 		case p.Bad && !cut: // its end, and so its FCS, came before it had to leave
 			w.release(now, p, out, q)
-			w.drop(now, out, p, result.DropError)
+			w.drop(now, -1, p, result.DropError)
 		case w.out[out].shut&(1<<p.Prio) != 0:
 			q.watch.dropped++
 			w.release(now, p, out, q)

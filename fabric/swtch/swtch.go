@@ -47,9 +47,9 @@ type Switch struct {
 
 // The events of a switch.
 const (
-	evLine  uint64 = iota // the oldest packet of a line is due
-	evWatch               // the watchdog looks at a class
-	evXON                 // an ingress may go on
+	evLine  uint64 = iota + 1 // the oldest packet of a line is due
+	evWatch                   // the watchdog looks at a class
+	evXON                     // an ingress may go on
 	evShift = 4
 )
 
@@ -122,7 +122,7 @@ func (w *Switch) Arrive(now sim.Time, in int, p *sim.Packet) {
 		if w.in[in<<3|int(p.Pool)].conf.lossless {
 			why = result.DropHeadroom
 		}
-		w.drop(now, out, p, why)
+		w.drop(now, -1, p, why)
 		return
 	}
 	if w.lines != nil {

@@ -171,3 +171,61 @@ func TestIncastIsLossless(t *testing.T) {
 		t.Errorf("ends at %v; %v by arithmetic", x.host[0].last, want)
 	}
 }
+
+// What the link loses is logged and given back; control frames are not worth a
+// line.
+func TestLost(t *testing.T) {
+	x := newStar(t, 1, config(2), fast)
+	p := x.packet(1, 0, 1000, 26)
+	p.Flow = 42
+	x.w.Lost(5, 1, p, result.DropError)
+	for _, k := range []sim.Kind{sim.KindPFC, sim.KindPause} {
+		c := x.s.Pool.Get()
+		c.Kind = k
+		x.w.Lost(6, 0, c, result.DropDown)
+	}
+	want := result.Drop{At: 5, Port: 1, Flow: 42, Prio: 3, Reason: result.DropError, Bytes: 1000}
+	if len(x.book.drops) != 1 || x.book.drops[0] != want || x.s.Pool.Live() != 0 {
+		t.Errorf("%+v, %d packets live", x.book.drops, x.s.Pool.Live())
+	}
+	x.audit(t)
+}
+
+// A log is not needed.
+func TestWithoutLog(t *testing.T) {
+	c := config(3)
+	c.Watchdog = Watchdog{Detect: 10 * sim.Microsecond, Action: DropAll}
+	x := newStar(t, 1, c, fast)
+	x.w.log = nil
+	x.greedy(1, 0, 500, 1048, 26)
+	x.greedy(2, 0, 500, 1048, 26)
+	x.host[0].port.Stop(0, 3)
+	x.s.Run(100 * sim.Microsecond)
+	if x.w.Stats.Drops[result.DropWatchdog] == 0 || x.w.ID() != 0 || x.w.Name() != "s" {
+		t.Errorf("%+v", x.w.Stats)
+	}
+	x.audit(t)
+}
+
+// The sums of an Audit are its own: a wrong count of any kind is found.
+func TestAuditFindsErrors(t *testing.T) {
+	for name, spoil := range map[string]func(w *Switch){
+		"group":    func(w *Switch) { w.in[1<<3|3].in++ },
+		"headroom": func(w *Switch) { w.in[1<<3|3].in -= 70000; w.in[1<<3|3].head += 70000 },
+		"stopped":  func(w *Switch) { w.in[1<<3|3].in--; w.in[1<<3|3].head++ },
+		"shared":   func(w *Switch) { w.mmu.used++ },
+		"queue":    func(w *Switch) { w.out[0].q[3].held-- },
+		"ready":    func(w *Switch) { w.out[0].ready = 0 },
+		"held":     func(w *Switch) { w.held.bytes[w.held.row(1, 3)]++ },
+		"bytes":    func(w *Switch) { w.Stats.TxBytes++ },
+	} {
+		x := still(t, 2, func(c *Config) { c.Buffer.Group[3].Limit = Limit{Mode: Static, Bytes: 1 << 20} })
+		for range 100 {
+			x.in(1, 0, 1000, 3)
+		}
+		x.audit(t)
+		if spoil(x.w); x.w.Audit() == nil {
+			t.Errorf("%s: nothing found", name)
+		}
+	}
+}

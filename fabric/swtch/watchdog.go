@@ -79,7 +79,7 @@ func (w *Switch) watch(now sim.Time, out int, c uint8) {
 			w.armWatch(x.rest+d.Restore, out, c)
 			return
 		}
-		w.restore(now, out, c)
+		w.restore(out, c)
 	case !x.storm && x.stuck:
 		if now-x.since < d.Detect {
 			w.armWatch(x.since+d.Detect, out, c)
@@ -98,6 +98,7 @@ func (w *Switch) detect(now sim.Time, out int, c uint8) {
 		w.log.Storm(w.stormOf(out, c))
 	}
 	switch w.cfg.Watchdog.Action {
+	case Alert:
 	case DropAll:
 		e.shut |= 1 << c
 		w.drain(now, out, c, result.DropWatchdog)
@@ -108,7 +109,7 @@ func (w *Switch) detect(now sim.Time, out int, c uint8) {
 	}
 }
 
-func (w *Switch) restore(now sim.Time, out int, c uint8) {
+func (w *Switch) restore(out int, c uint8) {
 	e := &w.out[out]
 	x := &e.q[c].watch
 	e.shut &^= 1 << c
