@@ -40,3 +40,13 @@ func (l *List) Finite() bool {
 
 // Err implements [Stream].
 func (l *List) Err() error { return nil }
+
+// Chained reports whether a flow waits for another.
+func (l *List) Chained() bool {
+	for i := range l.Flows {
+		if len(l.Flows[i].After) > 0 {
+			return true
+		}
+	}
+	return false
+}
