@@ -95,6 +95,10 @@ func (r *Run) feed(now sim.Time) {
 // start begins a flow.
 func (r *Run) start(now sim.Time, i int32) {
 	f, st, out := &r.flows[i], &r.state[i], &r.out[i]
+	if f.Op == work.TCP {
+		r.startTCP(now, i)
+		return
+	}
 	out.State, out.Start = result.Running, now
 	st.moved = now
 	k := max(1, int(f.QPs))

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"github.com/verbena-rdma/verbena/fabric/host"
+	"github.com/verbena-rdma/verbena/fabric/host/tcp"
 	"github.com/verbena-rdma/verbena/fabric/result"
 	"github.com/verbena-rdma/verbena/fabric/sim"
 	"github.com/verbena-rdma/verbena/fabric/work"
@@ -99,6 +100,13 @@ func (r *Run) base(f *work.Flow, hops []result.Hop) sim.Time {
 // length of an acknowledgement.
 func (r *Run) frameSizes(f *work.Flow) (full, head, ack int) {
 	c := r.NICs[f.Src].Config()
+	if f.Op == work.TCP {
+		head, ack = tcp.HeaderBytes, tcp.AckBytes
+		if c.Tagged {
+			head += tcp.TagBytes
+		}
+		return r.hostOf(f.Src).TCP.MSS, head, ack
+	}
 	full, head, ack = c.Payload, c.Header, c.Control
 	if full == 0 {
 		full = c.MTU.Bytes()

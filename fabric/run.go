@@ -34,6 +34,7 @@ type Run struct {
 	out        []result.Flow
 	lanes      map[*host.Conn]*lane
 	shared     map[uint64]*lane
+	lossy      lossy
 	pumps      []*lane
 	unfinished int
 	untilFlows bool
