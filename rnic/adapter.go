@@ -80,6 +80,18 @@ type Config struct {
 	// AckEvery is how many packets of a reliable connection go at most without
 	// asking for an acknowledgement; 0 for the engine's choice, 1 for each.
 	AckEvery int
+	// Scratch is storage for the packet in hand. Adapters of one owner may share
+	// it, so that a simulator has all of it in its fastest cache; nil for one of
+	// its own.
+	Scratch *Scratch
+}
+
+// Scratch is what an adapter needs between the beginning and the end of a call,
+// and nothing else. The zero Scratch is ready.
+type Scratch struct {
+	engine transport.Scratch
+	rx     rxScratch
+	out    transport.Out // one packet on its way out, kept for its slices
 }
 
 // maxAckEvery keeps a requester from stopping before it asks.
@@ -88,42 +100,44 @@ const maxAckEvery = 1 << 15
 // Adapter is one software RNIC with one port. See the package documentation
 // for who may call what.
 type Adapter struct {
+	// What every packet needs comes first.
+	scratch  *Scratch
+	mem      *mem.Table
+	bell     doorbell
+	cnps     notices
+	sched    scheduler
+	timers   timerHeap
+	overrun  []*CQ
+	qps      qpTable
+	addrs    []netip.Addr  // by row of the GID table
+	notify   *dcqcn.Params // those of DCQCN, with CNPs
+	burst    time.Duration // how much of its rate a queue pair may save; 0: nothing
+	overhead int           // what a packet counts besides its bytes
+	frameMTU int           // largest frame of the link
+	phantom  bool          // the link is a phantom link
+	echo     bool          // acknowledgements tell of congestion
+	count    counters
+
+	runBytes int
+	runSegs  int
+	sources  sourceCache
+	flows    []datagramFlow // allocated when datagrams are marked
+	tcount   transport.Counters
+
 	cfg    Config
 	limits Limits
 	mtu    ib.MTU
-	mem    *mem.Table
-	addrs  []netip.Addr // by row of the GID table
-
-	pds   map[mem.PD]*pdRefs
-	pdNum mem.PD
-	cqs   []*CQ
-	cqNum uint32
-	qps   qpTable
-	qpns  qpnAllocator
-	ahs   ahTable
-	mrs   map[*mem.Region]struct{}
-	dests map[netip.Addr]*dest
+	pds    map[mem.PD]*pdRefs
+	pdNum  mem.PD
+	cqs    []*CQ
+	cqNum  uint32
+	qpns   qpnAllocator
+	ahs    ahTable
+	mrs    map[*mem.Region]struct{}
+	dests  map[netip.Addr]*dest
+	events eventQueue
 
 	newEngine func(ib.QPType, transport.Config) transport.Engine
-
-	bell     doorbell
-	sched    scheduler
-	burst    time.Duration // how much of its rate a queue pair may save; 0: nothing
-	cnps     notices
-	notify   *dcqcn.Params  // those of DCQCN, with CNPs
-	echo     bool           // acknowledgements tell of congestion
-	flows    []datagramFlow // allocated when datagrams are marked
-	timers   timerHeap
-	overrun  []*CQ
-	events   eventQueue
-	count    counters
-	tcount   transport.Counters
-	scratch  transport.Scratch
-	sources  sourceCache
-	rx       rxScratch
-	out      transport.Out // one packet on its way out, kept for its slices
-	runBytes int
-	runSegs  int
 }
 
 // pdRefs counts what a protection domain still holds.
@@ -172,6 +186,11 @@ func New(cfg Config) (*Adapter, error) {
 		newEngine: newEngine,
 		runBytes:  min(max(cfg.Wire.RunBytes, cfg.Wire.MTU), maxRunBytes),
 		runSegs:   min(max(cfg.Wire.Segments, 1), frame.MaxSegments),
+		frameMTU:  cfg.Wire.MTU, phantom: cfg.Wire.Phantom, overhead: cfg.Pacing.Overhead,
+		scratch: cfg.Scratch,
+	}
+	if a.scratch == nil {
+		a.scratch = new(Scratch)
 	}
 	a.addrs = make([]netip.Addr, len(cfg.GIDs))
 	for i := range cfg.GIDs {

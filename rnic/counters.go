@@ -44,6 +44,7 @@ type counters struct {
 	sentPkts, rcvdPkts   uint64
 	sentBytes, rcvdBytes uint64 // BTH to ICRC
 	sentRuns             uint64
+	txCopied, rxCopied   uint64 // payload bytes between registered memory and the link's buffers
 	sendErr              uint64 // packets that could not be sent: no address handle, too long
 	icrcSolved           uint64 // packets whose IPv4 Identification was solved from the ICRC
 	ecnMarked            uint64 // packets with Congestion Experienced
@@ -51,7 +52,6 @@ type counters struct {
 	npSent               uint64 // CNPs sent
 	rpHandled, rpIgnored uint64 // notifications that a reaction point has taken, or none
 	cqeLost              uint64 // completions for a completion queue that was full or had been
-	txCopied, rxCopied   uint64 // payload bytes between registered memory and the link's buffers
 	drops                [numDropReasons]uint64
 }
 

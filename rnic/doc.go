@@ -12,14 +12,17 @@
 //     the send queue, publishes it and rings the doorbell (post.go, doorbell.go).
 //  2. Advance or Egress answers the doorbell: the engine looks at its ring, and
 //     a queue pair that may send joins the ready list of its priority (sched.go).
-//  3. Egress takes the queue pair whose turn it is, among priorities that are
+//     One whose rate lets nothing leave yet has a timer instead (pace.go).
+//  3. Egress sends the CNPs that are due (notify.go), unless their priority is
+//     paused. Then it takes the queue pair whose turn it is, among priorities that are
 //     not paused, and fills one run from it: equal packets of one destination,
 //     for one QPN (egress.go). A queue pair that waits for room in its
 //     destination's window is put away until there is some.
 //  4. For each packet the engine gives header values and references to the
 //     payload. encode writes the headers and copies the payload into the run,
 //     with the ICRC in the same pass: the sending side's ONE COPY.
-//  5. The pacer accounts for the run; the queue pair goes to the end of its list.
+//  5. The pacer and DCQCN's byte counter account for the run, but for its ACKs;
+//     the queue pair goes to the end of its list.
 //
 // # In: Ingress takes what has arrived
 //
@@ -29,9 +32,11 @@
 //  3. The ICRC is verified. The IPv4 Identification that a socket hides is
 //     guessed from the sender's habit, or solved (source.go). Until here nothing
 //     has been believed and no byte of memory changed.
-//  4. The engine gets the packet; it copies the payload into registered memory:
+//  4. A marked packet may make a CNP due (notify.go); a CNP lowers the rate of its
+//     queue pair (congestion.go) and goes no further.
+//  5. The engine gets the packet; it copies the payload into registered memory:
 //     the receiving side's ONE COPY.
-//  5. What it reports comes back through sink.go: completions into rings,
+//  6. What it reports comes back through sink.go: completions into rings,
 //     which an application polls (cq.go, ringcq.go), events (event.go).
 //
 // A packet that ends on the way is counted under exactly one reason
@@ -59,6 +64,7 @@
 // with bytes leaves it as it is.
 //
 // Read adapter.go, qp.go, post.go, sched.go, egress.go, ingress.go, source.go,
-// then as needed cq.go, ringcq.go, doorbell.go, qpstate.go, av.go, timer.go,
-// qptable.go, counters.go, event.go, limits.go, encap.go.
+// then pace.go, congestion.go, notify.go, phantom.go, and as needed why.go,
+// cq.go, ringcq.go, doorbell.go, qpstate.go, av.go, timer.go, qptable.go,
+// counters.go, event.go, limits.go, encap.go.
 package rnic

@@ -30,7 +30,7 @@ func (a *Adapter) Egress(now clock.Time, r *frame.Run) bool {
 		}
 		prio, flight := q.sched.prio, q.inFlight()
 		sent := false
-		if a.cfg.Wire.Phantom {
+		if a.phantom {
 			sent = a.buildPhantom(now, q, r)
 		} else {
 			sent = a.build(now, q, r)
@@ -107,7 +107,7 @@ func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 		if h.Ack {
 			a.tell(q, out)
 		} else {
-			paced += n + a.cfg.Pacing.Overhead
+			paced += n + a.overhead
 		}
 		if r.Segs == 0 {
 			r.Src, r.Dst, r.SrcPort, r.TOS, r.TTL = a.addrs[p.row], p.dst, p.sport, p.tos, p.ttl
@@ -150,7 +150,7 @@ const ectCodePoint = 2
 
 // emit takes the packet that Next has described.
 func (a *Adapter) emit(now clock.Time, q *QP) *transport.Out {
-	out := &a.out
+	out := &a.scratch.out
 	// Everything that an engine may leave alone; headers that the opcode does
 	// not have mean nothing.
 	out.Solicited, out.MigReq, out.FECN, out.BECN, out.AckReq, out.ECT = false, false, false, false, false, false

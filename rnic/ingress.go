@@ -24,7 +24,7 @@ type rxScratch struct {
 // merged buffers into packets and hands each to its queue pair, or counts why
 // not. Any bytes are harmless. Owner.
 func (a *Adapter) Ingress(now clock.Time, f *frame.Rx) {
-	if a.cfg.Wire.Phantom {
+	if a.phantom {
 		a.ingressPhantom(now, f)
 		return
 	}
@@ -77,7 +77,7 @@ func (a *Adapter) packet(now clock.Time, from *arrival, b []byte) *QP {
 		a.count.drop(dropShort)
 		return nil
 	}
-	p := &a.rx.pkt
+	p := &a.scratch.rx.pkt
 	if r := p.Decode(b[:len(b)-wire.ICRCLen]); r != wire.ReasonNone {
 		a.count.drop(dropOf(r))
 		return nil
@@ -97,11 +97,11 @@ func (a *Adapter) packet(now clock.Time, from *arrival, b []byte) *QP {
 	}
 	from.ident = ident - uint16(from.index)
 
-	in := &a.rx.in
+	in := &a.scratch.rx.in
 	*in = transport.In{SGIDIndex: from.gid, CE: from.f.TOS&3 == 3}
 	if q.typ == ib.UD {
 		a.writeGRH(from.f, from.src.src, from.src.dst, len(b), ident, df)
-		in.GRH = &a.rx.grh
+		in.GRH = &a.scratch.rx.grh
 	}
 	a.count.rxCopied += uint64(len(p.Payload))
 	a.give(now, q, p, in, len(b), from.f.Src)
@@ -212,7 +212,7 @@ func (a *Adapter) gidRow(dst netip.Addr, is4 bool) int {
 // What a socket hides is written as 0: the flow label, and TTL where the link
 // cannot tell.
 func (a *Adapter) writeGRH(f *frame.Rx, from, to netip.Addr, n int, ident uint16, df bool) {
-	h := a.rx.grh[:]
+	h := a.scratch.rx.grh[:]
 	clear(h)
 	const nextUDP = 17
 	if to.Is6() {

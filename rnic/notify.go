@@ -135,7 +135,7 @@ func (a *Adapter) flow(q *QP, p *wire.Packet, src netip.Addr, row uint16) *notic
 func (a *Adapter) buildCNP(r *frame.Run) bool {
 	n := a.cnps.front()
 	a.cnps.pop()
-	p, out := n.path, &a.out
+	p, out := n.path, &a.scratch.out
 	out.Packet = roce.NewCNP(n.qpn)
 	out.Len, out.Inline, out.Frags = 0, nil, out.Frags[:0]
 	size := out.WireLen(0)
@@ -143,7 +143,7 @@ func (a *Adapter) buildCNP(r *frame.Run) bool {
 		a.count.sendErr++
 		return false
 	}
-	if a.cfg.Wire.Phantom {
+	if a.phantom {
 		r.N = out.EncodeHeaders(r.Buf)
 	} else {
 		a.encode(r.Buf[:size], p, a.ident(0), out)

@@ -33,7 +33,7 @@ func (a *Adapter) buildPhantom(now clock.Time, q *QP, r *frame.Run) bool {
 			q.sched.prio = p.prio // its turn comes with that priority
 			return false
 		}
-		if h.WireLen > a.cfg.Wire.MTU {
+		if h.WireLen > a.frameMTU {
 			a.discard(now, q)
 			continue
 		}
@@ -56,7 +56,7 @@ func (a *Adapter) buildPhantom(now clock.Time, q *QP, r *frame.Run) bool {
 		a.count.sentPkts++
 		a.count.sentBytes += uint64(h.WireLen)
 		if !h.Ack {
-			a.paid(now, q, h.WireLen+a.cfg.Pacing.Overhead)
+			a.paid(now, q, h.WireLen+a.overhead)
 		}
 		return true
 	}
@@ -133,10 +133,10 @@ func (a *Adapter) phantomPacket(now clock.Time, f *frame.Rx) *QP {
 	pad := b[1] >> 4 & 3
 	if f.Phantom != 0 && pad != 0 {
 		// The pad that the header speaks of is as phantom as the payload.
-		b = a.rx.head[:copy(a.rx.head[:], b)]
+		b = a.scratch.rx.head[:copy(a.scratch.rx.head[:], b)]
 		b[1] &^= 3 << 4
 	}
-	p := &a.rx.pkt
+	p := &a.scratch.rx.pkt
 	if r := p.Decode(b); r != wire.ReasonNone {
 		a.count.drop(dropOf(r))
 		return nil
@@ -162,7 +162,7 @@ func (a *Adapter) phantomPacket(now clock.Time, f *frame.Rx) *QP {
 		a.count.drop(dropICRC)
 		return nil
 	}
-	in := &a.rx.in
+	in := &a.scratch.rx.in
 	in.GRH, in.SGIDIndex, in.CE, in.PhantomLen = nil, 0, f.TOS&3 == 3, f.Phantom
 	if q.typ == ib.UD && !a.addressPhantom(f, in, n) {
 		a.count.drop(dropAddress)
@@ -183,7 +183,7 @@ func (a *Adapter) addressPhantom(f *frame.Rx, in *transport.In, n int) bool {
 	if row < 0 || a.cfg.GIDs[row].GID.Is4() != src.Is4() {
 		return false
 	}
-	in.SGIDIndex, in.GRH = uint16(row), &a.rx.grh
+	in.SGIDIndex, in.GRH = uint16(row), &a.scratch.rx.grh
 	a.writeGRH(f, src, a.cfg.GIDs[row].GID.Addr(), n, 0, true)
 	return true
 }

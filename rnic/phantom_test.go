@@ -87,8 +87,11 @@ func newTwin(t testing.TB, phantom bool, typ ib.QPType, mtu ib.MTU, edit func(*C
 // step moves one packet, or time to the next deadline; false when neither end
 // has anything left to do.
 func (w *twin) step() bool {
-	for from, h := range w.hosts {
+	for _, h := range w.hosts {
 		h.Advance(w.now)
+		allSilentWithCause(w.t, h.Adapter, w.now)
+	}
+	for from, h := range w.hosts {
 		w.run.Reset()
 		if !h.Egress(w.now, &w.run) {
 			continue

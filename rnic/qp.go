@@ -23,30 +23,30 @@ type QPConfig struct {
 // Post and PostRecv by one goroutine at a time, which need not be the
 // adapter's owner.
 type QP struct {
-	a      *Adapter
-	qpn    ib.QPN
-	pd     mem.PD
-	state  stateWord
-	typ    ib.QPType
-	sigAll bool
-	gone   bool // destroyed
-	bell   bell
-
-	sendCQ, recvCQ *CQ
-	eng            transport.Engine
-
+	// What every packet needs comes first.
+	eng   transport.Engine
 	sched qpSched
 	timer qpTimer
 	pacer pacer
 	rp    *dcqcn.RP // from the first notification on
 	np    *notice   // from the first marked packet on; connected types
+	path  path      // connected types, from RTR on
+	dest  *dest     // connected types, from RTR on, where there is a window
+	qpn   ib.QPN
+	state stateWord
+	typ   ib.QPType
 
-	path path   // connected types, from RTR on
-	dest *dest  // connected types, from RTR on, where there is a window
-	attr qpAttr // what the adapter has been told; the engine's part is asked for
+	sigAll bool
+	gone   bool // destroyed
+	pd     mem.PD
+	a      *Adapter
+	bell   bell
 
 	send transport.SendQueue
 	recv transport.RecvQueue
+
+	sendCQ, recvCQ *CQ
+	attr           qpAttr // what the adapter has been told; the engine's part is asked for
 }
 
 // qpAttr are the attributes that are the adapter's to remember: those of
@@ -144,7 +144,7 @@ func (a *Adapter) CreateQP(now clock.Time, cfg QPConfig) (*QP, error) {
 	q.timer.index = -1
 	q.eng = a.newEngine(cfg.Type, transport.Config{
 		QPN: q.qpn, PD: cfg.PD, Mem: a.mem, Send: &q.send, Recv: &q.recv, Sink: (*sink)(q),
-		SigAll: cfg.SigAll, Payload: uint16(a.cfg.Payload), AckEvery: uint16(a.cfg.AckEvery), Counters: &a.tcount, Scratch: &a.scratch,
+		SigAll: cfg.SigAll, Payload: uint16(a.cfg.Payload), AckEvery: uint16(a.cfg.AckEvery), Counters: &a.tcount, Scratch: &a.scratch.engine,
 	})
 	if q.eng == nil {
 		return fail("type", cfg.Type, "", ErrUnsupported)

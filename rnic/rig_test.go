@@ -193,6 +193,9 @@ func newCable(t testing.TB, a, b *Adapter, mode cableMode) *cable {
 func (c *cable) settle() {
 	for c.step(0) || c.step(1) {
 	}
+	for _, a := range c.ends {
+		allSilentWithCause(c.t, a, c.now)
+	}
 }
 
 // step lets one end send one run.
@@ -206,6 +209,27 @@ func (c *cable) step(from int) bool {
 	c.check(&c.run)
 	c.deliver(from, &c.run)
 	return true
+}
+
+// allSilentWithCause asks every queue pair of an adapter why it sends nothing:
+// there is a cause, and where something shall end it, somebody is called then.
+func allSilentWithCause(t testing.TB, a *Adapter, now clock.Time) {
+	t.Helper()
+	for _, q := range a.qps.slots {
+		if q == nil {
+			continue
+		}
+		s := a.Why(q)
+		switch s.Cause {
+		case CauseUnknown:
+			t.Fatalf("at %d QP %v is silent without a cause: %v, timer %+v, list %p", now, q.qpn, s, q.timer, q.sched.list)
+		case CausePaced, CauseRNR, CauseAck:
+			if s.Until == clock.Never || a.Deadline() > s.Until {
+				t.Fatalf("at %d QP %v is silent: %v, and the next deadline is %d", now, q.qpn, s, a.Deadline())
+			}
+		case CauseIdle, CauseReady, CausePaused, CauseWindow, CauseCredits, CauseReads, CauseState, NumCauses:
+		}
+	}
 }
 
 // check holds every run against the shape that a link may rely on.

@@ -48,10 +48,10 @@ const numPrios = 8
 // scheduler holds the queue pairs that may send now, by priority. Priorities
 // take turns, and so do the queue pairs of one: a turn is a run.
 type scheduler struct {
-	ready  [numPrios]qpList
 	full   uint8 // bit p: ready[p] is not empty
 	paused uint8
 	turn   uint8
+	ready  [numPrios]qpList
 }
 
 func (s *scheduler) any() bool { return s.full&^s.paused != 0 }
