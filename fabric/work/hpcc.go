@@ -36,8 +36,8 @@ func (h *hpccFlows) next(in *token.Reader) (Flow, token.Field, bool, error) {
 	if !h.begun {
 		h.begun = true
 		n, err := in.NextInt("number of flows", 0, 1<<31-1)
-		if err == nil && h.r.Unsorted && n > MaxFlows {
-			err = in.FailFile("holds %d flows, over the limit of %d in memory: sort it by start, so that it can be streamed", n, MaxFlows)
+		if err == nil && h.r.Unsorted && n > int64(h.r.limit()) {
+			err = in.FailFile("holds %d flows, over the limit of %d in memory: sort it by start, so that it can be streamed", n, h.r.limit())
 		}
 		if err != nil {
 			return Flow{}, none, false, err

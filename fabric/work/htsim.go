@@ -96,8 +96,10 @@ func (m *matrix) read() ([]Flow, error) {
 	switch {
 	case m.nodes == 0:
 		return nil, m.in.FailFile("Nodes is missing")
+	case m.conns < 0:
+		return nil, m.in.FailFile("Connections is missing")
 	case m.conns != int64(len(m.flows)):
-		return nil, m.in.FailFile("Connections is %d, but there are %d", max(0, m.conns), len(m.flows))
+		return nil, m.in.FailFile("Connections is %d, but there are %d", m.conns, len(m.flows))
 	case m.trigs != defined:
 		return nil, m.in.FailFile("Triggers is %d, but there are %d", m.trigs, defined)
 	}

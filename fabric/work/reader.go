@@ -23,6 +23,15 @@ type Reader struct {
 	// start; otherwise a flow that starts before the one above it is an error,
 	// and the file is read as flows are needed.
 	Unsorted bool
+
+	most int // flows in memory; 0: MaxFlows
+}
+
+func (r *Reader) limit() int {
+	if r.most > 0 {
+		return r.most
+	}
+	return MaxFlows
 }
 
 // record is a format of one flow after the other.
@@ -48,10 +57,10 @@ func (r *Reader) stream(in *token.Reader, rec record) Stream {
 	if !r.Unsorted {
 		return s
 	}
-	flows, err := Collect(s, MaxFlows)
+	flows, err := Collect(s, r.limit())
 	if err != nil {
 		if s.err == nil { // it is the limit
-			err = in.FailFile("holds more than %d flows: sort it by start, so that it can be streamed", MaxFlows)
+			err = in.FailFile("holds more than %d flows: sort it by start, so that it can be streamed", r.limit())
 		}
 		s.done, s.err = true, err
 		return s

@@ -33,13 +33,18 @@ type Invalid struct {
 
 // Error returns, for example, "incast: senders are missing".
 func (e *Invalid) Error() string {
-	if e.Field == "" {
+	switch e.Field {
+	case "":
 		return e.Workload + ": " + e.What
+	case "CDF":
+		return e.Workload + ": CDF " + e.What
+	case "LoadPPM":
+		return e.Workload + ": load in ppm " + e.What
 	}
 	var b strings.Builder
 	for i := range len(e.Field) {
 		c := e.Field[i]
-		if c >= 'A' && c <= 'Z' && e.Field != "CDF" {
+		if c >= 'A' && c <= 'Z' {
 			if i > 0 {
 				b.WriteByte(' ')
 			}
