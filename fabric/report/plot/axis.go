@@ -64,6 +64,9 @@ type Axis struct {
 	// that are not times begins at 0.
 	From, To float64
 	Log      bool
+	// Zoom lets readers of a page look closer at a part, in all its charts that
+	// have this, which must span the same values.
+	Zoom bool
 }
 
 // ruler turns values into pixels.
@@ -74,6 +77,8 @@ type ruler struct {
 	lo, len  float64 // pixel of from, pixels to to
 }
 
+// newRuler lays n pixels from pixel at on along an axis; lo and length are of
+// the data, for an axis that is not bounded itself.
 func newRuler(a Axis, lo, length, at, n float64) ruler {
 	if a.From != 0 || a.To != 0 {
 		lo, length = a.From, a.To
@@ -118,6 +123,13 @@ func finite(v float64) float64 {
 	return math.Max(-limit, math.Min(limit, v))
 }
 
+// in makes a ruler show another unit.
+func (r ruler) in(s scale) ruler {
+	r.from, r.to = r.from*r.scale.by/s.by, r.to*r.scale.by/s.by
+	r.scale = s
+	return r
+}
+
 type tick struct {
 	at    float64 // pixel
 	label string
@@ -134,6 +146,9 @@ func (r *ruler) ticks(n int) []tick {
 	var ts []tick
 	for i := first; i <= last && len(ts) < 50; i++ {
 		v := i * size
+		if v == 0 {
+			v = 0 // without a minus
+		}
 		ts = append(ts, tick{r.px(v * r.scale.by), strconv.FormatFloat(v, 'f', max(0, -stepE), 64)})
 	}
 	return ts

@@ -40,13 +40,13 @@ func (b *Bars) Draw() *Drawing {
 		slots += float64(len(g.Columns)) + 1
 	}
 	unit := scaleOf(b.Y.Of, top)
-	lay.label(b.Y.Label, unit.unit)
-	foot := 2*lineHeight + 6 + len(b.Notes)*lineHeight
+	lay.label(b.Y.Label, unit)
+	foot := 2*lineHeight + 12 + len(b.Notes)*lineHeight
 	if lay.H == 0 {
 		lay.H = 260 + len(b.Notes)*lineHeight
 	}
 	w, h := float64(lay.W-marginLeft-marginRight), math.Max(40, float64(lay.H-foot)-lay.y)
-	yr := newRuler(b.Y, 0, niceAbove(b.Y, top, unit.by), lay.y+h, -h)
+	yr := newRuler(b.Y, 0, niceAbove(b.Y, top, unit.by), lay.y+h, -h).in(unit)
 	for _, t := range yr.ticks(5) {
 		lay.Line(marginLeft, t.at, marginLeft+w, t.at, Pen{Ink: Grid, Width: 1})
 		lay.Text(marginLeft-6, t.at+4, t.label, Font{Ink: Muted, Size: labelSize, Anchor: End})
@@ -58,7 +58,7 @@ func (b *Bars) Draw() *Drawing {
 		x += float64(slot * float64(len(g.Columns)+1))
 	}
 	lay.Line(marginLeft, lay.y+h, marginLeft+w, lay.y+h, Pen{Ink: Muted, Width: 1})
-	lay.y += h + 2*lineHeight + 6
+	lay.y += h + 2*lineHeight + 12
 	for _, n := range b.Notes {
 		lay.Text(marginLeft, lay.y, Fit(n, labelSize, w), Font{Ink: Muted, Size: labelSize})
 		lay.y += lineHeight

@@ -69,7 +69,7 @@ func (c *Chart) Draw() *Drawing {
 	for _, l := range far {
 		notes = append(notes[:len(notes):len(notes)], l.Name+" is above the chart.")
 	}
-	lay.label(c.Y.Label, unit.unit)
+	lay.label(c.Y.Label, unit)
 	foot := 2*lineHeight + 4 + len(notes)*lineHeight
 	if len(c.Events) > 0 {
 		foot += lineHeight
@@ -79,8 +79,8 @@ func (c *Chart) Draw() *Drawing {
 	}
 	w, h := float64(lay.W-marginLeft-marginRight), math.Max(40, float64(lay.H-foot)-lay.y)
 	xr := newRuler(c.X, x0, x1-x0, marginLeft, w)
-	yr := newRuler(c.Y, c.floor(), niceAbove(c.Y, y1, unit.by)-c.floor(), lay.y+h, -h)
-	lay.frame(&xr, &yr, w, h)
+	yr := newRuler(c.Y, c.floor(), niceAbove(c.Y, y1, unit.by)-c.floor(), lay.y+h, -h).in(unit)
+	lay.frame(&xr, &yr, w, h, c.X.Zoom)
 	lay.xticks(&xr, c.X.Label, h)
 	lay.open("data", -1, "")
 	for i := range c.Lines {
@@ -90,11 +90,7 @@ func (c *Chart) Draw() *Drawing {
 	}
 	lay.events(c.Events, &xr, lay.y+h)
 	lay.close()
-	for _, l := range levels {
-		y := yr.px(l.Y)
-		lay.Line(marginLeft, y, marginLeft+w, y, Pen{Ink: l.Ink, Width: 1.2, Dash: []float64{5, 4}})
-		lay.Text(marginLeft+w-4, y-4, l.Name, Font{Ink: l.Ink, Size: labelSize, Anchor: End})
-	}
+	lay.levels(levels, &yr, w)
 	lay.y += h + 2*lineHeight + 4
 	if len(c.Events) > 0 {
 		lay.Line(marginLeft, lay.y-4, marginLeft+10, lay.y-4, Pen{Ink: Bad, Width: 5})

@@ -22,6 +22,7 @@ type Frame struct {
 	YFrom, YTo   float64 // at the bottom and top edge, in YUnit
 	XUnit, YUnit string
 	XLog, YLog   bool
+	Zoom         bool
 }
 
 type shapeKind uint8
@@ -30,6 +31,7 @@ const (
 	pathShape shapeKind = iota
 	areaShape
 	rectShape
+	rectsShape
 	circleShape
 	textShape
 	openShape // begins a group, up to its closeShape
@@ -64,7 +66,7 @@ type Font struct {
 
 type shape struct {
 	kind   shapeKind
-	pts    []Point // path, area; rect: corner and size; circle: centre and radius; text: place
+	pts    []Point // path, area; rect, rects: corners and sizes in turn; circle: centre and radius; text: place
 	pen    Pen     // path: the line; others: Ink and Faint of the inside
 	font   Font
 	text   string // text; tooltip of others
@@ -94,6 +96,14 @@ func (d *Drawing) Area(pts []Point, ink Ink, faint float64) {
 // Rect fills a rectangle; tip is shown to who points at it.
 func (d *Drawing) Rect(x, y, w, h float64, ink Ink, faint float64, tip string) {
 	d.shapes = append(d.shapes, shape{kind: rectShape, pts: []Point{{x, y}, {w, h}}, pen: Pen{Ink: ink, Faint: faint}, text: tip})
+}
+
+// Rects fills many rectangles, each given by a corner and its size: shorter in a
+// file than one by one.
+func (d *Drawing) Rects(cornersAndSizes []Point, ink Ink, tip string) {
+	if len(cornersAndSizes) > 1 {
+		d.shapes = append(d.shapes, shape{kind: rectsShape, pts: cornersAndSizes, pen: Pen{Ink: ink}, text: tip})
+	}
 }
 
 // Circle fills a disc, with a line of the pen's width around it (0: none).

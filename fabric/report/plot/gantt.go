@@ -64,7 +64,7 @@ func (g *Gantt) Draw() *Drawing {
 		lay.bars(r.Bars, &xr, lay.y+float64(i*rowHeight)+3, rowHeight-6)
 	}
 	lay.close()
-	lay.Frame = &Frame{X: left, Y: lay.y, W: w, H: h, XFrom: xr.from, XTo: xr.to, XUnit: xr.scale.unit}
+	lay.Frame = &Frame{X: left, Y: lay.y, W: w, H: h, XFrom: xr.from, XTo: xr.to, XUnit: xr.scale.unit, Zoom: g.X.Zoom}
 	lay.Line(left, lay.y+h, left+w, lay.y+h, Pen{Ink: Muted, Width: 1})
 	lay.xticks(&xr, g.X.Label, h)
 	lay.y += h + 2*lineHeight + 4
@@ -106,20 +106,41 @@ func (l *layout) kinds(ks []Kind) {
 	}
 }
 
+// manyBars is from how many bars on a row is drawn as one shape without tips.
+const manyBars = 60
+
 func (l *layout) bars(bars []Bar, x *ruler, y, h float64) {
-	for i := 0; i < len(bars); {
-		b := bars[i]
+	type merged struct {
+		Bar
+		x, w float64
+		last string
+	}
+	var ms []merged
+	for _, b := range bars {
 		from, to := x.px(b.From), x.px(b.To)
-		n := 1
-		for i+n < len(bars) && bars[i+n].Ink == b.Ink && x.px(bars[i+n].From) < to+0.5 {
-			to = math.Max(to, x.px(bars[i+n].To))
-			n++
+		if n := len(ms); n > 0 && ms[n-1].Ink == b.Ink && from < ms[n-1].x+ms[n-1].w+0.5 {
+			ms[n-1].w = math.Max(ms[n-1].w, to-ms[n-1].x)
+			ms[n-1].last = b.Tip
+			continue
 		}
-		tip := b.Tip
-		if n > 1 {
-			tip = tip + " … " + bars[i+n-1].Tip
+		ms = append(ms, merged{Bar: b, x: from, w: math.Max(0.5, to-from)})
+	}
+	if len(ms) <= manyBars {
+		for _, m := range ms {
+			tip := m.Tip
+			if m.last != "" {
+				tip += " … " + m.last
+			}
+			l.Rect(m.x, y, m.w, h, m.Ink, 0, tip)
 		}
-		l.Rect(from, y, math.Max(0.5, to-from), h, b.Ink, 0, tip)
-		i += n
+		return
+	}
+	var rects []Point
+	for i, m := range ms {
+		rects = append(rects, Point{m.x, y}, Point{m.w, h})
+		if i == len(ms)-1 || ms[i+1].Ink != m.Ink {
+			l.Rects(rects, m.Ink, "")
+			rects = nil
+		}
 	}
 }

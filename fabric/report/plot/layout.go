@@ -1,5 +1,11 @@
 package plot
 
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
 // layout is a drawing in the making; y is where the next thing goes.
 type layout struct {
 	Drawing
@@ -39,10 +45,10 @@ func (l *layout) legend(lines []Line) {
 }
 
 // label writes the name and unit of the vertical axis above it: no turned text.
-func (l *layout) label(name, unit string) {
+func (l *layout) label(name string, s scale) {
 	l.y += lineHeight
-	l.Text(8, l.y, withUnit(name, unit), Font{Ink: Muted, Size: labelSize})
-	l.y += 8
+	l.Text(8, l.y, withUnit(name, s.unit), Font{Ink: Muted, Size: labelSize})
+	l.y += 11
 }
 
 func withUnit(name, unit string) string {
@@ -53,12 +59,12 @@ func withUnit(name, unit string) string {
 }
 
 // frame draws the axes and the horizontal grid, h high from y on.
-func (l *layout) frame(x, y *ruler, w, h float64) {
+func (l *layout) frame(x, y *ruler, w, h float64, zoom bool) {
 	left, top := x.lo, l.y
 	l.Frame = &Frame{
 		X: left, Y: top, W: w, H: h,
 		XFrom: x.from, XTo: x.to, XUnit: x.scale.unit, XLog: x.log,
-		YFrom: y.from, YTo: y.to, YUnit: y.scale.unit, YLog: y.log,
+		YFrom: y.from, YTo: y.to, YUnit: y.scale.unit, YLog: y.log, Zoom: zoom,
 	}
 	for _, t := range y.ticks(5) {
 		l.Line(left, t.at, left+w, t.at, Pen{Ink: Grid, Width: 1})
@@ -83,12 +89,34 @@ func (l *layout) xticks(x *ruler, name string, h float64) {
 // events marks instants at the foot of the frame; those within a pixel are one.
 func (l *layout) events(es []Event, x *ruler, base float64) {
 	last := -1
+	var marks []Point
 	for _, e := range es {
 		at := tenths(x.px(e.X)) / 10
 		if at == last {
 			continue
 		}
 		last = at
-		l.Line(float64(at), base-6, float64(at), base, Pen{Ink: Bad, Width: 1})
+		marks = append(marks, Point{float64(at), base - 6}, Point{1, 6})
+	}
+	l.Rects(marks, Bad, "")
+}
+
+// levels draws thresholds. The name of one that is close above another stands
+// to the left of the other's.
+func (l *layout) levels(levels []Level, y *ruler, w float64) {
+	sorted := slices.Clone(levels)
+	slices.SortStableFunc(sorted, func(a, b Level) int { return cmp.Compare(a.Y, b.Y) })
+	right, last := 0.0, math.Inf(1)
+	for _, v := range sorted {
+		at := y.px(v.Y)
+		if last-at < labelSize+2 {
+			right += 12
+		} else {
+			right = 4
+		}
+		l.Line(marginLeft, at, marginLeft+w, at, Pen{Ink: v.Ink, Width: 1.2, Dash: []float64{5, 4}})
+		l.Text(marginLeft+w-right, at-4, v.Name, Font{Ink: v.Ink, Size: labelSize, Anchor: End})
+		right += Width(v.Name, labelSize)
+		last = at
 	}
 }

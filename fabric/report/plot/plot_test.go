@@ -251,20 +251,21 @@ func TestThinKeepsTheLine(t *testing.T) {
 // Labels carry the unit that fits the highest value.
 func TestUnits(t *testing.T) {
 	for _, c := range []struct {
-		of   plot.Quantity
-		top  float64
-		want string
+		of      plot.Quantity
+		top, by float64
+		want    string
 	}{
-		{plot.Time, 5e6, "(ns)"},
-		{plot.Time, 500e6, "(us)"},
-		{plot.Time, 50e9, "(ms)"},
-		{plot.Time, 50e12, "(s)"},
-		{plot.Bytes, 1500, "(B)"},
-		{plot.Bytes, 256e3, "(KB)"},
-		{plot.Bytes, 25e6, "(MB)"},
-		{plot.Rate, 100e9, "(Gb/s)"},
-		{plot.Rate, 5e6, "(Mb/s)"},
-		{plot.Share, 0.5, "(%)"},
+		{plot.Time, 5e6, 1e3, "(ns)"},
+		{plot.Time, 500e6, 1e6, "(us)"},
+		{plot.Time, 50e9, 1e9, "(ms)"},
+		{plot.Time, 50e12, 1e12, "(s)"},
+		{plot.Bytes, 1500, 1, "(B)"},
+		{plot.Bytes, 256e3, 1e3, "(KB)"},
+		{plot.Bytes, 25e6, 1e6, "(MB)"},
+		{plot.Bytes, 1980, 1, "(B)"}, // the next round number is 2 KB
+		{plot.Rate, 100e9, 1e9, "(Gb/s)"},
+		{plot.Rate, 5e6, 1e6, "(Mb/s)"},
+		{plot.Share, 0.5, 0.01, "(%)"},
 	} {
 		d := (&plot.Chart{Y: plot.Axis{Label: "value", Of: c.of}, Lines: []plot.Line{{Points: []plot.XY{{0, 0}, {1, c.top}}}}}).Draw()
 		var b bytes.Buffer
@@ -273,6 +274,9 @@ func TestUnits(t *testing.T) {
 		}
 		if !strings.Contains(b.String(), "value "+c.want) {
 			t.Errorf("%v up to %g: no label %s", c.of, c.top, c.want)
+		}
+		if got := d.Frame.YTo * c.by; got < c.top || got > 1.5*c.top {
+			t.Errorf("%v up to %g: the axis ends at %g %s", c.of, c.top, d.Frame.YTo, d.Frame.YUnit)
 		}
 	}
 }

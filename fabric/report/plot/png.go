@@ -65,8 +65,15 @@ func (c *canvas) shape(p *shape) error {
 	case areaShape:
 		c.fill(p.pen, [][]Point{p.pts})
 	case rectShape:
-		at, size := p.pts[0], p.pts[1]
-		c.fill(p.pen, [][]Point{{at, {at.X + size.X, at.Y}, {at.X + size.X, at.Y + size.Y}, {at.X, at.Y + size.Y}}})
+		c.fill(p.pen, [][]Point{box(p.pts[0], p.pts[1])})
+	case rectsShape:
+		var boxes [][]Point
+		for i := 0; i+1 < len(p.pts); i += 2 {
+			boxes = append(boxes, box(p.pts[i], p.pts[i+1]))
+		}
+		if len(boxes) > 0 {
+			c.fill(p.pen, boxes)
+		}
 	case circleShape:
 		c.fill(p.pen, [][]Point{circle(p.pts[0], p.pts[1].X)})
 	case textShape:

@@ -102,6 +102,10 @@ func quad(a, b Point, width float64, join bool) []Point {
 	return []Point{{a.X - dy, a.Y + dx}, {b.X - dy, b.Y + dx}, {b.X + dy, b.Y - dx}, {a.X + dy, a.Y - dx}}
 }
 
+func box(at, size Point) []Point {
+	return []Point{at, {at.X + size.X, at.Y}, {at.X + size.X, at.Y + size.Y}, {at.X, at.Y + size.Y}}
+}
+
 func circle(at Point, r float64) []Point {
 	const n = 32
 	pts := make([]Point, n)

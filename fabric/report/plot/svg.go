@@ -35,6 +35,9 @@ func (d *Drawing) WriteInline(w io.Writer) error {
 			s.s(strconv.FormatFloat(v, 'g', 7, 64))
 		}
 		s.s(`" data-xunit="`).text(f.XUnit).s(`" data-yunit="`).text(f.YUnit).s(`"`)
+		if f.Zoom {
+			s.s(` data-zoom="1"`)
+		}
 		if f.XLog {
 			s.s(` data-xlog="1"`)
 		}
@@ -121,6 +124,8 @@ func (s *svg) shapes(shapes []shape) {
 		case rectShape:
 			s.s("<rect").attr("x", p.pts[0].X).attr("y", p.pts[0].Y).attr("width", p.pts[1].X).attr("height", p.pts[1].Y)
 			s.end("rect", p)
+		case rectsShape:
+			s.rects(p)
 		case circleShape:
 			s.s("<circle").attr("cx", p.pts[0].X).attr("cy", p.pts[0].Y).attr("r", p.pts[1].X)
 			s.end("circle", p)
@@ -181,6 +186,17 @@ func (s *svg) points(pts []Point) *svg {
 		x, y = px, py
 	}
 	return s
+}
+
+// rects writes many rectangles as one path.
+func (s *svg) rects(p *shape) {
+	s.s(`<path d="`)
+	for i := 0; i+1 < len(p.pts); i += 2 {
+		at, size := p.pts[i], p.pts[i+1]
+		s.s("M").num(at.X).s(" ").num(at.Y).s("h").num(size.X).s("v").num(size.Y).s("h").num(-size.X).s("z")
+	}
+	s.s(`"`)
+	s.end("path", p)
 }
 
 func (s *svg) end(name string, p *shape) {

@@ -1,0 +1,60 @@
+package report_test
+
+import (
+	"bytes"
+	"io"
+	"testing"
+
+	"github.com/verbena-rdma/verbena/fabric/report"
+)
+
+func page() report.Page {
+	return report.Page{
+		Sections: []report.Section{
+			{Title: "Verdict", Text: "NOT lossless: 2 packets were lost at leaf0:Ethernet12.\n\nThe victim took 2.7 times its time."},
+			{Title: "Who stopped whom", Text: "The root is leaf0:Ethernet0.\n\nleaf0:Ethernet0\n  spine0:Ethernet0 stopped for 150 us\n    leaf1:Ethernet12 stopped for 60 us\n"},
+		},
+		Command: "verbena sim run victim --seed 9223372036854775815",
+		Version: "v0.0.0-test",
+	}
+}
+
+// What people read stays as it was looked at.
+func TestGolden(t *testing.T) {
+	r := sample()
+	for _, f := range report.Files(r, page()) {
+		switch f.Name {
+		case "report.txt", "report.html", "run.json", "ports.csv", "queues.svg", "pauses.svg", "topology.svg", "ecmp.svg", "fct.svg":
+			golden(t, f.Name, written(t, f.Write))
+		}
+	}
+}
+
+// The same run gives the same bytes, each time.
+func TestSameBytes(t *testing.T) {
+	a, b := report.Files(sample(), page()), report.Files(sample(), page())
+	if len(a) != len(b) {
+		t.Fatalf("%d and %d files", len(a), len(b))
+	}
+	for i := range a {
+		if x, y := written(t, a[i].Write), written(t, b[i].Write); !bytes.Equal(x, y) {
+			t.Errorf("%s differs from itself", a[i].Name)
+		}
+	}
+}
+
+// An error of the writer comes back from all of them.
+func TestWriterFails(t *testing.T) {
+	for _, f := range report.Files(sample(), page()) {
+		if f.Name == "slowdown.txt" {
+			continue
+		}
+		if err := f.Write(full{}); err == nil {
+			t.Errorf("%s: no error", f.Name)
+		}
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
