@@ -33,6 +33,9 @@ type linter struct {
 	more  []int          // how many other nodes a warning is for
 	said  map[string]int // where in out, by subject
 
+	prios  uint8 // see used
+	summed bool
+
 	switches []*switchGroup
 	hosts    []*hostGroup
 }

@@ -34,6 +34,13 @@ func (l *linter) ends() {
 
 // used returns the priorities that traffic may be in, at any switch or host.
 func (l *linter) used() uint8 {
+	if !l.summed {
+		l.prios, l.summed = l.sumPrios(), true
+	}
+	return l.prios
+}
+
+func (l *linter) sumPrios() uint8 {
 	var m uint8
 	add := func(prio, dscp uint8) {
 		m |= 1 << prio
@@ -248,22 +255,37 @@ func (l *linter) subnets() {
 		}
 	}
 	for i := range l.s.Workload {
-		w := &l.s.Workload[i]
-		src, _ := l.names.endpoints(w.Src, false)
-		dst, _ := l.names.endpoints(w.Dst, false)
-		if len(src) == 0 || len(dst) == 0 {
-			src, _ = l.names.endpoints(Select{"all"}, false)
-			dst = src
-		}
-		for k := range max(len(src), len(dst)) {
-			a, b := &l.g.Endpoints[src[min(k, len(src)-1)]], &l.g.Endpoints[dst[min(len(dst)-1, k+len(src)/2)%len(dst)]]
-			if v1[a.Node] && a.Subnet != b.Subnet {
-				l.say("v1", []string{"host"}, "roce",
-					"RoCEv1 is not routed: packets of %s to other subnets are dropped at their leaf, and the queue pairs fail after their retries", w.Name)
-				break
-			}
+		if w := &l.s.Workload[i]; w.Op != "tcp" && l.crosses(w, v1) {
+			l.say("v1", []string{"host"}, "roce",
+				"RoCEv1 is not routed: packets of %s to other subnets are dropped at their leaf, and the queue pairs fail after their retries", w.Name)
 		}
 	}
+}
+
+// crosses reports whether a workload goes from a RoCEv1 host to another subnet.
+func (l *linter) crosses(w *Workload, v1 []bool) bool {
+	src, _ := l.names.endpoints(w.Src, false)
+	dst, _ := l.names.endpoints(w.Dst, false)
+	if len(src) > 0 && len(dst) > 0 {
+		for k := range max(len(src), len(dst)) {
+			a, b := &l.g.Endpoints[src[min(k, len(src)-1)]], &l.g.Endpoints[dst[min(k, len(dst)-1)]]
+			if v1[a.Node] && a.Subnet != b.Subnet {
+				return true
+			}
+		}
+		return false
+	}
+	hosts := w.Hosts
+	if len(hosts) == 0 {
+		hosts = Select{"all"}
+	}
+	list, _ := l.names.endpoints(hosts, false)
+	for _, e := range list {
+		if a := &l.g.Endpoints[e]; v1[a.Node] && a.Subnet != l.g.Endpoints[list[0]].Subnet {
+			return true
+		}
+	}
+	return false
 }
 
 // losses finds settings in which a lost packet ends a flow for ever.

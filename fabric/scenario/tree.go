@@ -20,9 +20,11 @@ func (k kind) String() string {
 type node struct {
 	kind    kind
 	pos     position
-	text    string  // of a scalar
-	entries []entry // of a map, in the order of the file
-	items   []*node // of a list
+	text    string         // of a scalar
+	bare    bool           // a number or truth value of JSON, not a text
+	entries []entry        // of a map, in the order of the file
+	items   []*node        // of a list
+	places  map[string]int // index of entries, of large maps; nil: not made
 }
 
 type entry struct {
@@ -34,6 +36,18 @@ type entry struct {
 // get returns the value of a key, or nil.
 func (n *node) get(key string) *node {
 	if n == nil {
+		return nil
+	}
+	if len(n.entries) > 32 {
+		if n.places == nil {
+			n.places = make(map[string]int, len(n.entries))
+			for i := range n.entries {
+				n.places[n.entries[i].key] = i
+			}
+		}
+		if i, ok := n.places[key]; ok {
+			return n.entries[i].val
+		}
 		return nil
 	}
 	for i := range n.entries {

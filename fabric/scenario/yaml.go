@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -65,44 +66,100 @@ func readTree(name string, data []byte) (root *node, err error) {
 	return root, nil
 }
 
-// prescan refuses what would make the parser recurse without bound.
+// Limits on the shape of a file. The library takes time in the square of
+// these; what is larger belongs in a file of flows or links.
+const (
+	maxLines  = 20_000
+	maxKeys   = 5_000   // lines of one map
+	maxCommas = 50_000  // of lists and maps on lines
+	maxMarks  = 200_000 // of punctuation
+)
+
+// prescan refuses what would make the parser recurse, or work, without bound.
 func prescan(name string, data []byte) error {
-	line, depth, start := 1, 0, 0
+	p := prescanner{name: name, line: 1}
+	start := 0
 	for i, b := range data {
 		switch b {
 		case 0:
-			return errorAt(position{name, line, i - start + 1}, "", "a zero byte: not a text file")
+			return p.fail(i-start, "a zero byte: not a text file")
 		case '\n':
-			if n := leaders(data[start:i]); n > maxDepth {
-				return errorAt(position{name, line, 1}, "", "nested more than %d deep", maxDepth)
+			if err := p.endLine(data[start:i]); err != nil {
+				return err
 			}
-			line, start = line+1, i+1
+			start = i + 1
 		case '[', '{':
-			if depth++; depth > 10*maxDepth {
-				return errorAt(position{name, line, i - start + 1}, "", "nested more than %d deep", maxDepth)
+			p.marks++
+			if p.depth++; p.depth > 10*maxDepth {
+				return p.fail(i-start, "nested more than %d deep", maxDepth)
 			}
 		case ']', '}':
-			depth = max(0, depth-1)
+			p.marks++
+			p.depth = max(0, p.depth-1)
+		case ',':
+			p.marks++
+			if p.commas++; p.commas > maxCommas {
+				return p.fail(i-start, "more than %d commas; long lists belong in a file of flows or links", maxCommas)
+			}
+		case ':', '&', '*', '!', '?', '|', '>', '-', '#', '%', '@', '`', '"', '\'':
+			p.marks++
+		}
+		if p.marks > maxMarks {
+			return p.fail(i-start, "more than %d marks of punctuation; long lists belong in a file of flows or links", maxMarks)
 		}
 	}
-	if n := leaders(data[start:]); n > maxDepth {
-		return errorAt(position{name, line, 1}, "", "nested more than %d deep", maxDepth)
+	if err := p.endLine(data[start:]); err != nil {
+		return err
 	}
-	if !utf8.Valid(data) {
-		line := 1
-		for len(data) > 0 {
-			r, n := utf8.DecodeRune(data)
-			if r == utf8.RuneError && n == 1 {
-				break
-			}
-			if r == '\n' {
-				line++
-			}
-			data = data[n:]
+	return p.text(data)
+}
+
+type prescanner struct {
+	name                       string
+	line, depth, commas, marks int
+	siblings                   [64]int // lines at each indentation since one that was less
+}
+
+func (p *prescanner) fail(col int, format string, args ...any) error {
+	return errorAt(position{p.name, p.line, col + 1}, "", format, args...)
+}
+
+func (p *prescanner) endLine(line []byte) error {
+	if n := leaders(line); n > maxDepth {
+		return p.fail(0, "nested more than %d deep", maxDepth)
+	}
+	if text := bytes.TrimLeft(line, " "); len(text) > 0 && text[0] != '#' && text[0] != '-' && text[0] != '\r' {
+		indent := min(len(line)-len(text), len(p.siblings)-1)
+		clear(p.siblings[indent+1:])
+		if p.siblings[indent]++; p.siblings[indent] > maxKeys {
+			return p.fail(0, "more than %d lines in one map or text", maxKeys)
 		}
-		return errorAt(position{name, line, 1}, "", "not UTF-8 text")
+	} else if len(text) > 0 && text[0] == '-' {
+		clear(p.siblings[min(len(line)-len(text), len(p.siblings)-1)+1:])
+	}
+	if p.line++; p.line > maxLines+1 {
+		return p.fail(0, "more than %d lines; long lists belong in a file of flows or links", maxLines)
 	}
 	return nil
+}
+
+// text refuses what is not UTF-8.
+func (p *prescanner) text(data []byte) error {
+	if utf8.Valid(data) {
+		return nil
+	}
+	p.line = 1
+	for len(data) > 0 {
+		r, n := utf8.DecodeRune(data)
+		if r == utf8.RuneError && n == 1 {
+			break
+		}
+		if r == '\n' {
+			p.line++
+		}
+		data = data[n:]
+	}
+	return p.fail(0, "not UTF-8 text")
 }
 
 // leaders counts the "- " and "? " at the head of a line, each of which nests.
