@@ -15,5 +15,7 @@
 // An endpoint is one port of one NIC. Routes are kept by switch and leaf, not
 // by host: a fat tree of 11,664 hosts needs 5 MB.
 //
-// Read graph.go, build.go, routes.go; then a shape, and the readers.
+// Read graph.go, build.go, shape.go and a shape (star.go, spineleaf.go,
+// threetier.go, rail.go, chain.go, bounce.go, explicit.go); routes.go,
+// static.go, path.go; subnet.go, name.go; then the files, hpcc.go and htsim.go.
 package topo

@@ -146,9 +146,8 @@ func (v *Resolver) resolve(src, dst string, node func(string) (int32, error)) (f
 }
 
 func (v *Resolver) pair(a, b int32) (from, to int32, err error) {
-	na, nb := &v.r.g.Nodes[a], &v.r.g.Nodes[b]
-	if a != b && len(na.Ports) == 1 && len(nb.Ports) == 1 && na.Ports[0].Peer == nb.Ports[0].Peer {
-		return na.Endpoint, nb.Endpoint, nil // common, and needs no search
+	if len(v.r.g.Nodes[a].Ports) == 1 && len(v.r.g.Nodes[b].Ports) == 1 {
+		return v.r.Pair(a, b) // as quick as to look it up
 	}
 	key := [2]int32{a, b}
 	if p, ok := v.near[key]; ok {

@@ -328,7 +328,7 @@ func TestInvalidShapes(t *testing.T) {
 		{with(func(s *SpineLeaf) { s.UplinksPerSpine = -1 }), "spine-leaf: uplinks per spine -1 is less than 1"},
 		{with(func(s *SpineLeaf) { s.NICs = 65 }), "spine-leaf: NICs 65 is over the limit of 64"},
 		{with(func(s *SpineLeaf) { s.UplinkDelay = 2 * sim.Second }), "spine-leaf: uplink delay 2s is over the limit of 1s"},
-		{with(func(s *SpineLeaf) { s.Leaves = 1 << 40 }), "spine-leaf: leaves 1099511627776 is over the limit of 4096"},
+		{with(func(s *SpineLeaf) { s.Leaves = 1 << 30 }), "spine-leaf: leaves 1073741824 is over the limit of 4096"},
 		{with(func(s *SpineLeaf) { s.HostsPerLeaf = 4095 }), "spine-leaf: 4097 ports of a leaf are over the limit of 4096"},
 		{FatTree{K: 3, Rate: gig100}, "fat tree: K 3 is odd"},
 		{FatTree{K: 82, Rate: gig100}, "fat tree: K 82 is over the limit of 80"},
