@@ -119,14 +119,23 @@ func TestRateChangeMovesTheNextPacket(t *testing.T) {
 // The pacer does not hold an ACK, for which the peer's requester waits, and does
 // not count it.
 func TestPacingDoesNotHoldAcks(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		testAcksAreNotHeld(t, late)
+	}
+}
+
+func testAcksAreNotHeld(t *testing.T, late bool) {
 	p := newPhantomPair(t, ib.MTU1024, func(c *Config) { c.AckEvery = 1 })
 	for i, h := range p.hosts {
-		h.modify(p.qps[i], ib.QPAttr{Mask: ib.AttrRateLimit, RateLimitKbps: 1000}) // 1,024 B: 8 ms
+		h.modify(p.qps[i], ib.QPAttr{Mask: ib.AttrRateLimit | ib.AttrLateAck, RateLimitKbps: 1000, LateAck: late}) // 1,024 B: 8 ms
 		p.write(i, 3000)
 	}
 	for i, ack := range []bool{false, true, false, true} { // data, its ACK, data the other way, its ACK
+		if late && (i == 1 || i == 2) {
+			ack = !ack // the second end may still send a request before its ACK
+		}
 		if from := [...]int{0, 1, 1, 0}[i]; !p.step(from) || p.run.Ack != ack {
-			t.Fatalf("packet %d: an ACK is %v, want %v", i, p.run.Ack, ack)
+			t.Fatalf("late ACKs %v, packet %d: an ACK is %v, want %v", late, i, p.run.Ack, ack)
 		}
 	}
 	for i, h := range p.hosts {

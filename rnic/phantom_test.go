@@ -1,6 +1,7 @@
 package rnic
 
 import (
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/verbena-rdma/verbena/frame"
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/mem"
+	"github.com/verbena-rdma/verbena/transport"
 	"github.com/verbena-rdma/verbena/wire"
 	"pgregory.net/rapid"
 )
@@ -310,4 +312,47 @@ func TestSimulatorConfigIsChecked(t *testing.T) {
 			t.Errorf("Payload %d, AckEvery %d were taken", cfg.Payload, cfg.AckEvery)
 		}
 	}
+}
+
+// Whatever a phantom link carries: it is counted once, as received or under one
+// reason, and does no harm.
+func TestPhantomAnything(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		typ := rapid.SampledFrom([]ib.QPType{ib.RC, ib.UC, ib.UD}).Draw(rt, "type")
+		w := newTwin(t, true, typ, ib.MTU1024, nil)
+		h := w.hosts[1]
+		for range 20 {
+			b := rapid.SliceOfN(rapid.Byte(), 0, 100).Draw(rt, "bytes")
+			if len(b) >= 12 && rapid.IntRange(0, 9).Draw(rt, "ours") > 0 {
+				b[0] = byte(rapid.SampledFrom([]int{0x00, 0x0A, 0x0C, 0x11, 0x12, 0x13, 0x20, 0x2A, 0x64, 0x81}).Draw(rt, "opcode"))
+				b[1] &= 0xF0
+				b[2], b[3] = 0xFF, 0xFF
+				bth, _ := wire.BTHOf(b)
+				bth.SetDestQPN(w.qps[1].qpn)
+				bth.SetPSN(testPSN)
+			}
+			before := h.Stats()
+			h.Ingress(0, &frame.Rx{
+				Data: b, Phantom: rapid.SampledFrom([]int{0, 0, 0, 1, 1024, 4096, -1, 1 << 30}).Draw(rt, "phantom"),
+				Src: rapid.SampledFrom([]netip.Addr{addrA, addrA6, {}}).Draw(rt, "src"),
+				Dst: rapid.SampledFrom([]netip.Addr{addrB, addrB6, {}}).Draw(rt, "dst"),
+				TOS: rapid.Uint8().Draw(rt, "tos"), Bad: rapid.IntRange(0, 4).Draw(rt, "bad") == 0,
+			})
+			h.Advance(0)
+			after := h.Stats()
+			n := after.Get("rcvd_pkts") - before.Get("rcvd_pkts")
+			for _, name := range dropReasonNames {
+				n += after.Get(name) - before.Get(name)
+			}
+			for _, d := range []transport.Drop{transport.DropState, transport.DropSource, transport.DropPKey} {
+				name := engineDropNames[d]
+				if d != transport.DropState || after.Get("rcvd_pkts") == before.Get("rcvd_pkts") {
+					n += after.Get(name) - before.Get(name)
+				}
+			}
+			if n != 1 {
+				rt.Fatalf("counted %d times: % x", n, b)
+			}
+		}
+	})
 }

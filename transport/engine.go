@@ -33,8 +33,9 @@ type Engine interface {
 	// the protocol is concerned: 0 when there is something to send, Never when
 	// there is nothing. Pacing is the adapter's.
 	SendAt() clock.Time
-	// Urgent reports whether the next packet is an ACK or NAK alone, which
-	// pacing does not hold back.
+	// Urgent is asked when pacing holds everything but ACKs and NAKs: it reports
+	// whether one is due, and the next Next describes it, even if it would have
+	// gone behind a request.
 	Urgent() bool
 	// Why says what the next packet waits for. It is for observers: it changes
 	// nothing, and the adapter does not ask.

@@ -36,14 +36,13 @@ func (e *Engine) Why() transport.Wait {
 	return transport.WaitNothing
 }
 
-// Urgent reports whether an ACK or NAK is the next packet.
+// Urgent reports whether an ACK or NAK may leave, and sees to it that it is the
+// next packet. See [transport.Engine].
 func (e *Engine) Urgent() bool {
-	switch e.rsp.answer() {
-	case pickNAK:
-		return true
-	case pickAck:
-		return !e.attr.LateAck || e.late || e.mayRequest() == nil
-	case pickNone, pickRequest, pickResponse:
+	k := e.rsp.answer()
+	if k != pickAck && k != pickNAK {
+		return false
 	}
-	return false
+	e.late = true // no request before it
+	return true
 }
