@@ -34,7 +34,7 @@ type nodeSettings struct {
 func New(sc *scenario.Scenario, g *topo.Graph, traffic work.Stream) (*Run, error) {
 	r := &Run{
 		S: sim.New(sc.Seed), Scenario: sc, Graph: g, source: traffic, more: true,
-		lanes: make(map[*host.Conn]*lane), shared: make(map[uint64]*lane),
+		lanes: make(map[*host.Conn]*lane), shared: make(map[pairKey]*lane),
 		untilFlows: sc.Until != scenario.UntilDuration,
 		settings:   make([]nodeSettings, len(g.Nodes)), downLink: make([]bool, len(g.Links)),
 		Switches: make([]*swtch.Switch, len(g.Nodes)), Ports: make([][]*port.Port, len(g.Nodes)),

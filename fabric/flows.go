@@ -136,9 +136,15 @@ func (r *Run) start(now sim.Time, i int32) {
 	}
 }
 
+// pairKey names a queue pair that flows share.
+type pairKey struct {
+	src, dst, qp int32
+	part         int
+}
+
 // laneFor returns the connection that part q of a flow uses.
 func (r *Run) laneFor(now sim.Time, f *work.Flow, q int) (*lane, error) {
-	key := uint64(uint32(f.QP))<<16 | uint64(q)
+	key := pairKey{f.Src, f.Dst, f.QP, q}
 	if f.QP != 0 {
 		if l := r.shared[key]; l != nil {
 			return l, nil
@@ -154,7 +160,7 @@ func (r *Run) laneFor(now sim.Time, f *work.Flow, q int) (*lane, error) {
 		depth = laneDepth
 	}
 	c, err := host.Dial(now, a, b, host.Spec{
-		Service: serviceOf(f), Prio: r.prioOf(f), DSCP: r.dscpOf(f), SrcPort: port, Depth: depth, Rate: r.rateOf(f),
+		Service: serviceOf(f), Prio: r.prioOf(f), DSCP: r.dscpOf(f), SrcPort: port, Depth: depth, Rate: r.rateOf(f), Sends: f.Op == work.Send,
 	})
 	if err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ type Run struct {
 	state      []flowState
 	out        []result.Flow
 	lanes      map[*host.Conn]*lane
-	shared     map[uint64]*lane
+	shared     map[pairKey]*lane
 	lossy      lossy
 	pumps      []*lane
 	unfinished int

@@ -18,6 +18,7 @@ type Spec struct {
 	SrcPort uint16   // 0: a function of the queue pair
 	Rate    sim.Rate // limit of each queue pair; 0: the NIC's alone
 	Depth   int      // messages that may be posted at a time; 0 means 1
+	Sends   bool     // SENDs will be posted: the receiver keeps receives posted
 	Tag     uint64   // the boss' own
 }
 
@@ -36,24 +37,37 @@ type Conn struct {
 	hashBA uint32
 
 	msgs []message // posted and not ended, oldest first
+	psn  ib.PSN    // of the next message
 	next ib.PSN    // expected by the receiver of data
 	high ib.PSN    // after the last data packet that was sent
 	any  bool      // one was sent
+	used int       // receives that have ended and are not posted again
 
 	Packets       uint64 // data packets that left
 	Retransmitted uint64 // of them, sent before
 	LastArrival   sim.Time
 }
 
+// message is one that was posted and has not ended. Its packets have the PSNs
+// from first on; those of a READ are its answer's.
 type message struct {
-	id    uint64
-	flow  int32
-	bytes int64
-	op    ib.WROp
+	id      uint64
+	flow    int32
+	first   ib.PSN
+	packets uint32
+	op      ib.WROp
 }
 
 // recvID is the ID of every posted receive.
 const recvID = ^uint64(0)
+
+// How many receives are kept posted: a datagram's sender does not wait.
+const (
+	recvDepth     = 32
+	recvDepthUD   = 1024
+	recvBytes     = 1<<30 + 40
+	recvRepostMin = 8
+)
 
 // Dial connects two NICs.
 func Dial(now sim.Time, a, b *NIC, spec Spec) (*Conn, error) {
@@ -76,7 +90,7 @@ func Dial(now sim.Time, a, b *NIC, spec Spec) (*Conn, error) {
 	c.hashBA = tupleHash(b, a, c.rport)
 	psnA := ib.PSN(sim.Mix(uint64(c.a.Number())^a.s.Seed())) & ib.PSNMask
 	psnB := ib.PSN(sim.Mix(uint64(c.b.Number())^b.s.Seed())) & ib.PSNMask
-	c.next, c.high = psnA, psnA
+	c.psn, c.next, c.high = psnA, psnA, psnA
 	if err = a.bringUp(now, c.a, b, c.b, spec, c.sport, psnA, psnB); err == nil {
 		err = b.bringUp(now, c.b, a, c.a, spec, c.rport, psnB, psnA)
 	}
@@ -87,6 +101,11 @@ func Dial(now sim.Time, a, b *NIC, spec Spec) (*Conn, error) {
 		_ = a.dev.DestroyQP(now.Clock(), c.a)
 		_ = b.dev.DestroyQP(now.Clock(), c.b)
 		return nil, err
+	}
+	if spec.Sends {
+		if err := c.receive(now, spec.receives()); err != nil {
+			return nil, err
+		}
 	}
 	a.conns[uint32(c.a.Number())] = c
 	b.conns[uint32(c.b.Number())] = c
@@ -111,8 +130,19 @@ func tupleHash(a, b *NIC, sport uint16) uint32 {
 func (n *NIC) createQP(now sim.Time, spec Spec) (*rnic.QP, error) {
 	return n.dev.CreateQP(now.Clock(), rnic.QPConfig{
 		Type: spec.Service, PD: n.pd, SendCQ: n.cq, RecvCQ: n.cq,
-		Cap: ib.QPCap{MaxSendWR: spec.Depth, MaxRecvWR: spec.Depth, MaxSendSGE: 1, MaxRecvSGE: 1},
+		Cap: ib.QPCap{MaxSendWR: spec.Depth, MaxRecvWR: spec.receives(), MaxSendSGE: 1, MaxRecvSGE: 1},
 	})
+}
+
+// receives is how many receives the receiver keeps posted.
+func (s *Spec) receives() int {
+	switch {
+	case !s.Sends:
+		return 1
+	case s.Service == ib.UD:
+		return recvDepthUD
+	}
+	return recvDepth
 }
 
 func (n *NIC) vector(peer *NIC, spec Spec) *ib.AV {
@@ -172,25 +202,49 @@ func (c *Conn) Post(now sim.Time, op ib.WROp, bytes int64, flow int32, id uint64
 		SGL:    []ib.SGE{{Addr: addrBase, Length: uint32(bytes), LKey: c.A.mr.LKey}},
 		Remote: ib.Remote{Addr: addrBase, RKey: c.B.mr.RKey},
 	}
-	if op == ib.Send || op == ib.SendImm {
-		n := bytes
-		if c.Spec.Service == ib.UD {
-			n += 40
-			wr.UD = ib.Datagram{AH: c.ah, QPN: c.b.Number(), QKey: qkey}
-		}
-		rw := ib.RecvWR{ID: recvID, SGL: []ib.SGE{{Addr: addrBase, Length: uint32(n), LKey: c.B.mr.LKey}}}
-		if _, err := c.b.PostRecv([]ib.RecvWR{rw}); err != nil {
-			return err
-		}
-		c.B.dev.Advance(now.Clock())
+	if c.Spec.Service == ib.UD {
+		wr.UD = ib.Datagram{AH: c.ah, QPN: c.b.Number(), QKey: qkey}
 	}
+	packets := c.A.packets(bytes)
+	c.msgs = append(c.msgs, message{id: id, flow: flow, first: c.psn, packets: packets, op: op})
 	if _, err := c.a.Post([]ib.SendWR{wr}, nil); err != nil {
+		c.msgs = c.msgs[:len(c.msgs)-1]
 		return err
 	}
-	c.msgs = append(c.msgs, message{id: id, flow: flow, bytes: bytes, op: op})
+	c.psn = c.psn.Add(int(packets))
 	c.A.dev.Advance(now.Clock())
 	c.A.after(now)
 	return nil
+}
+
+// receive posts n receives.
+func (c *Conn) receive(now sim.Time, n int) error {
+	sge := [1]ib.SGE{{Addr: addrBase, Length: recvBytes, LKey: c.B.mr.LKey}}
+	wr := [1]ib.RecvWR{{ID: recvID, SGL: sge[:]}}
+	for range n {
+		if _, err := c.b.PostRecv(wr[:]); err != nil {
+			return err
+		}
+	}
+	c.B.dev.Advance(now.Clock())
+	return nil
+}
+
+// received counts receives that have ended and posts others for them.
+func (c *Conn) received(now sim.Time) {
+	if c.used++; c.used >= recvRepostMin {
+		_ = c.receive(now, c.used) // there is room: they have ended
+		c.used = 0
+	}
+}
+
+// packets returns how many packets a message of so many bytes takes.
+func (n *NIC) packets(bytes int64) uint32 {
+	full := int64(n.cfg.Payload)
+	if full == 0 {
+		full = int64(n.cfg.MTU.Bytes())
+	}
+	return uint32(max(1, (bytes+full-1)/full))
 }
 
 // Close destroys both queue pairs. Packets that are under way are nobody's.
@@ -234,10 +288,19 @@ func (c *Conn) Sender() (*NIC, *rnic.QP) {
 	return c.A, c.a
 }
 
-// flowOf returns the flow of the packets that n sends now.
-func (c *Conn) flowOf(*NIC) int32 {
+// flowOf returns the flow of a packet: by its PSN, which is of A's space in both
+// directions; of a CNP, the flow that is under way.
+func (c *Conn) flowOf(p *sim.Packet) int32 {
 	if len(c.msgs) == 0 {
 		return -1
+	}
+	if len(c.msgs) > 1 && p.Head[0] != opCNP {
+		s := psn(p)
+		for i := range c.msgs {
+			if m := &c.msgs[i]; uint32(s.Sub(m.first)) < m.packets {
+				return m.flow
+			}
+		}
 	}
 	return c.msgs[0].flow
 }

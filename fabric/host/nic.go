@@ -187,7 +187,8 @@ func (n *NIC) arm() {
 	if d == clock.Never {
 		return
 	}
-	if t := sim.FromClock(d); t < n.wake {
+	// What is due already counts from the present picosecond on.
+	if t := max(sim.FromClock(d), n.s.Now()); t < n.wake {
 		n.wake = t
 		n.s.At(t, n, evWake)
 	}
@@ -199,10 +200,14 @@ func (n *NIC) poll(now sim.Time) {
 		k := n.cq.Poll(n.wcs[:])
 		for i := range n.wcs[:k] {
 			wc := &n.wcs[i]
-			if wc.ID == recvID {
-				continue
-			}
-			if c := n.conns[uint32(wc.QPN)]; c != nil {
+			c := n.conns[uint32(wc.QPN)]
+			switch {
+			case c == nil:
+			case wc.ID == recvID:
+				if wc.Status == ib.Success {
+					c.received(now)
+				}
+			default:
 				c.completed(now, wc)
 			}
 		}

@@ -59,12 +59,11 @@ func (n *NIC) pullLossy(now sim.Time, stopped uint8) *sim.Packet {
 // pullRDMA asks the adapter for a packet.
 func (n *NIC) pullRDMA(now sim.Time) *sim.Packet {
 	n.run.Reset()
-	ok := n.dev.Egress(now.Clock(), &n.run)
-	if n.cq.Len() > 0 {
-		n.poll(now)
-	}
-	n.arm()
-	if !ok {
+	if !n.dev.Egress(now.Clock(), &n.run) {
+		if n.cq.Len() > 0 {
+			n.poll(now)
+		}
+		n.arm()
 		return nil
 	}
 	c := n.conn(n.run.QPN)
@@ -79,6 +78,10 @@ func (n *NIC) pullRDMA(now sim.Time) *sim.Packet {
 	} else if becn(p) {
 		n.boss.CNP(now, p.Flow, true)
 	}
+	if n.cq.Len() > 0 { // datagrams end when they leave
+		n.poll(now)
+	}
+	n.arm()
 	return p
 }
 
@@ -111,7 +114,7 @@ func (n *NIC) fill(p *sim.Packet, r *frame.Run, c *Conn) {
 	p.Ack = r.Phantom == 0
 	p.In = -1
 	if c != nil {
-		p.Flow, p.Dst, p.Hash = c.flowOf(n), c.peerOf(n), c.hashOf(n)
+		p.Flow, p.Dst, p.Hash = c.flowOf(p), c.peerOf(n), c.hashOf(n)
 	}
 	p.Bytes = int32(n.frameBytes(r.WireLen, r.Phantom))
 }
