@@ -106,7 +106,9 @@ func (w *Switch) admit(now sim.Time, p *sim.Packet, out int, q *queue) bool {
 	case !conf.lossless:
 		return false
 	case g.head+c > conf.Headroom || m.head+c > m.headroom:
-		w.xoff(now, at)
+		if g.in+g.head > 0 {
+			w.xoff(now, at)
+		} // else nothing of its own would ever give rise to XON
 		return false
 	default:
 		g.head += c

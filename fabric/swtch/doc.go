@@ -16,8 +16,11 @@
 //
 //	2 × rate × delay + 2 × MTU + (64 B + gap) + rate × response
 //
-// of headroom loses nothing, as long as the shared part has room for the one
-// packet that passes the threshold; else one MTU more is needed.
+// of headroom loses nothing: the two frames are the one that the switch has begun
+// to send when it wants to send XOFF and the one that the neighbour has begun when
+// XOFF takes effect. More is needed, by one MTU, where the shared part has no room
+// for the frame that passes the threshold, and by a PFC frame for each other class
+// that is stopped at the same instant or was let go on just before.
 //
 // Queues are FIFO for each egress and priority, as shared-buffer ASICs have
 // them: no fairness between the ingresses of a queue beyond the order of arrival.
@@ -29,6 +32,7 @@
 // for a packet, or keep a packet that it has handed on. It is called by the ports
 // of fabric/port and composed by fabric.
 //
-// Read config.go, swtch.go, classify.go, route.go, buffer.go, pfc.go, queue.go,
-// sched.go, ecn.go, line.go, watchdog.go, counters.go, audit.go.
+// Read config.go, validate.go, swtch.go, classify.go, route.go, buffer.go, pfc.go,
+// held.go, queue.go, sched.go, ecn.go, line.go, watchdog.go, counters.go, probe.go,
+// audit.go.
 package swtch
