@@ -19,6 +19,8 @@ type flowState struct {
 	waits   int32 // flows that must finish before
 	delay   sim.Time
 	endless bool
+	sent    bool // of an unreliable service: everything has left
+	over    bool
 	next    []int32 // flows that wait for this one
 	seen    int64   // Delivered at the last look of the watch
 	moved   sim.Time
@@ -199,10 +201,26 @@ func (r *Run) Done(now sim.Time, c *host.Conn, flow int32, _ uint64, status ib.W
 			r.S.At(now, r, evPump|uint64(r.slot(l))<<evShift)
 		}
 	}
-	if out.State == result.Running && st.open == 0 && r.nothingLeft(flow) {
-		out.State, out.Finish = result.Finished, now
-		r.S.At(now, r, evEnded|uint64(flow)<<evShift)
+	if out.State != result.Running || st.open != 0 || !r.nothingLeft(flow) {
+		return
 	}
+	if c.Spec.Service != ib.RC && out.Delivered < out.Bytes {
+		// Nobody will say what has arrived: it is waited for.
+		st.sent = true
+		r.S.At(now+linger, r, evEnded|uint64(flow)<<evShift)
+		return
+	}
+	r.finished(now, flow)
+}
+
+// linger is how long the last packets of an unreliable flow are waited for.
+const linger = sim.Millisecond
+
+// finished notes that a flow has ended well; what it had is given back when
+// nobody stands in a call of its adapter any more.
+func (r *Run) finished(now sim.Time, flow int32) {
+	r.out[flow].State, r.out[flow].Finish = result.Finished, now
+	r.S.At(now, r, evEnded|uint64(flow)<<evShift)
 }
 
 // nothingLeft reports whether all of a flow has been posted.
@@ -226,6 +244,9 @@ func (r *Run) Delivered(now sim.Time, _ *host.Conn, flow int32, n int) {
 	out.Delivered += int64(n)
 	if out.Delivered >= out.Bytes && out.Bytes > 0 && out.Received == sim.Never {
 		out.Received = now
+		if r.state[flow].sent && out.State == result.Running {
+			r.finished(now, flow)
+		}
 	}
 }
 
@@ -257,6 +278,13 @@ func (r *Run) NAK(_ sim.Time, flow int32) {
 // ended closes what a flow had to itself and starts those that waited for it.
 func (r *Run) ended(now sim.Time, i int32) {
 	st, out := &r.state[i], &r.out[i]
+	if st.over {
+		return
+	}
+	st.over = true
+	if out.State == result.Running { // unreliable, and something was lost
+		out.State, out.Finish = result.Finished, now-linger
+	}
 	for _, l := range st.lanes {
 		r.account(now, out, l)
 		if !l.shared {
