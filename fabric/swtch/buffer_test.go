@@ -307,8 +307,8 @@ func TestNothingIsAllocated(t *testing.T) {
 	c.Queue[3].ECN = ECN{KMin: 100, KMax: 100000, PMax: 1 << 31}
 	x := newStar(t, 1, c, fast)
 	x.w.log = nil
-	x.greedy(1, 0, 1<<40, 1048, 26)
-	x.greedy(2, 0, 1<<40, 1048, 26)
+	x.greedy(1, 0, 1<<30, 1048, 26)
+	x.greedy(2, 0, 1<<30, 1048, 26)
 	x.s.Run(sim.Millisecond)
 	xoffs := x.w.Stats.XOFFs
 	if n := testing.AllocsPerRun(20, func() { x.s.RunSome(sim.Never-1, 2000) }); n > 0 {

@@ -123,7 +123,7 @@ func TestWatchdogRestoresOnlyAfterRest(t *testing.T) {
 	c := config(2)
 	c.Watchdog = Watchdog{Detect: 20 * sim.Microsecond, Restore: 30 * sim.Microsecond, Action: DropAll}
 	x := newStar(t, 1, c, fast)
-	x.greedy(1, 0, 1<<40, 1048, 26)
+	x.greedy(1, 0, 1<<30, 1048, 26)
 	var from sim.Time
 	for i := range sim.Time(10) {
 		at := i * 50 * sim.Microsecond
