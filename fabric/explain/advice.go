@@ -93,6 +93,9 @@ func (a *adviser) loss() {
 		d := &l.Deaf[i]
 		a.say("it does not obey "+d.At.Name, "", "turn PFC on for priority %d at %s", d.Prio, d.Peer)
 	}
+	if len(l.Mute) > 0 {
+		a.say("it drops and never says stop", "", "turn PFC on for priority %d at %s (switch.pfc.priorities)", l.Mute[0].Prio, l.Mute[0].At)
+	}
 	for i := range l.Places {
 		p := &l.Places[i]
 		switch p.Reason {
@@ -112,7 +115,7 @@ func (a *adviser) loss() {
 			a.say("the NIC dropped what the host did not take", "it spreads the host's slowness into the network",
 				"turn PFC on at %s (host.nic.pfc)", p.At)
 			return
-		case result.DropNoBuffer, result.DropHeadroom, result.DropWRED, result.DropWatchdog:
+		case result.DropNoBuffer, result.DropHeadroom, result.DropWRED, result.DropWatchdog, result.DropFault, result.NumDropReasons:
 		}
 	}
 }
@@ -121,7 +124,7 @@ func (a *adviser) headroom() {
 	const cost = "it is taken from the shared buffer: XOFF comes earlier"
 	l := &a.s.Lossless
 	switch {
-	case l.Verdict == Violated && l.Tightest != nil && l.Tightest.Over() > 0 && (a.s.Loss == nil || len(a.s.Loss.Deaf) == 0):
+	case l.Verdict == Violated && l.Tightest != nil && l.Tightest.Over() > 0 && (a.s.Loss == nil || len(a.s.Loss.Deaf)+len(a.s.Loss.Mute) == 0):
 		t := l.Tightest
 		a.say(fmt.Sprintf("its %s were exceeded by %s", size(t.Have), size(t.Over())), cost,
 			"give %s priority %d %s of headroom (switch.buffer.headroom)", t.At, t.Prio, size(max(t.Need, t.Peak)))
@@ -171,7 +174,7 @@ func (a *adviser) marks() {
 		return
 	}
 	if h := a.s.falseMarks(); h != nil {
-		k := above(h.Burst.Bytes)
+		k := above(a.n.onWire(h.Burst.Bytes))
 		cost := ""
 		if e := a.n.egress(h.At.Port.Node, h.At.Port.Port); e != none {
 			cost = fmt.Sprintf("short messages may wait %s behind such a queue instead of %s", when(a.n.port(e).Rate.For(int(k))), when(a.n.port(e).Rate.For(int(h.At.KMin))))
@@ -193,8 +196,8 @@ func (a *adviser) marks() {
 	}
 }
 
-// above returns the power of two that leaves room above a burst: 256 KiB for
-// 128 KB or 128 KiB.
+// above returns the power of two above the frames of a burst: 256 KiB for
+// 128 KB or 128 KiB of data.
 func above(n int64) int64 { return 1 << bits.Len64(uint64(max(1, n))) }
 
 func (a *adviser) spread() {

@@ -41,7 +41,7 @@ func (n *net) burst(i, e int32, kmin int64) *Burst {
 			continue // an equal, not a burst
 		}
 		ids = append(ids, j)
-		bytes += d.sent
+		bytes = min(mostBytes, bytes+d.sent)
 	}
 	if len(ids) == 0 {
 		return nil

@@ -89,7 +89,7 @@ func (s *stops) cause(t *Tree, group []int32) Root {
 	c.Down = n.downTime(t.root, from, to)
 	over := int64(c.Offered) > muldiv(int64(c.Rate), overloadPermille, 1000)
 	switch {
-	case s.cyclic(t):
+	case s.deadlockOf(t.root, t.Prio) != nil:
 		c.Kind = Cycle
 	case c.Down > 0 && permille(c.Down, to-from) >= interiorPermille:
 		c.Kind, c.DownAt = LinkDown, n.place(t.root)
@@ -260,21 +260,4 @@ func (n *net) downNear(e int32, before sim.Time) (sim.Time, Place) {
 		}
 	}
 	return 0, Place{}
-}
-
-// cyclic reports whether the root is part of a deadlock that stood while the
-// tree did.
-func (s *stops) cyclic(t *Tree) bool {
-	for i := range s.n.r.Deadlocks {
-		d := &s.n.r.Deadlocks[i]
-		if d.Prio != t.Prio {
-			continue
-		}
-		for _, h := range d.Cycle {
-			if s.n.egress(h.Node, h.Port) == t.root && t.root >= 0 {
-				return true
-			}
-		}
-	}
-	return false
 }

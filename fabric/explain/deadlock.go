@@ -188,6 +188,7 @@ func (s *stops) began(out *Locked, cycle []int32, trees []Tree) {
 	root := s.all[first].root
 	out.Start = s.rootPlace(root)
 	if root >= 0 && slices.Contains(cycle, root) {
+		out.Start = s.n.place(s.all[first].reason)
 		return
 	}
 	for i := range trees {

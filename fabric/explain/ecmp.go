@@ -243,7 +243,8 @@ func (f *fork) on(n *net, e int32) (int, float64) {
 // crowd looks for flows on an overloaded link that are held up most there.
 func (x *ecmp) crowd(t *Tier, f *fork, e int32, count int) {
 	for _, c := range f.choices {
-		if c.egress != e || x.n.narrowest(c.flow, x.demand) != e {
+		// The links behind it that carry the same flows have as much to do.
+		if at := x.n.narrowest(c.flow, x.demand); c.egress != e || at == none || x.demand[at] > x.demand[e] {
 			continue
 		}
 		s := x.f.atBest(c.flow)

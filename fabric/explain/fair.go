@@ -11,8 +11,8 @@ import (
 
 // Fairness says how alike flows fared that have their bottleneck in common.
 type Fairness struct {
-	Groups []Sharing // the unfair ones, worst first
-	Fair   int       // groups with Jain's index of at least jainFair
+	Groups []Sharing // the unfair ones, worst first: Jain's index below jainFair, or shared by port
+	Fair   int       // the other groups
 	// Least is the lowest index of all groups, 1 if there is none.
 	Least float64
 }
@@ -57,7 +57,7 @@ func (s *stops) fairness() Fairness {
 			continue
 		}
 		out.Least = min(out.Least, g.Jain)
-		if g.Jain >= jainFair {
+		if g.Jain >= jainFair && !g.PortFair {
 			out.Fair++
 			continue
 		}
@@ -77,7 +77,7 @@ func (n *net) demand() []sim.Time {
 		}
 		var bytes int64
 		for _, i := range n.through(int32(e)) {
-			bytes += n.flows[i].sent
+			bytes = min(mostBytes, bytes+n.flows[i].sent)
 		}
 		out[e] = rate.For(int(bytes))
 	}
@@ -130,9 +130,9 @@ func (n *net) sharing(e int32, ids []int32) (Sharing, bool) {
 	g.Min, g.Max = n.flows[slow].goodput(), n.flows[fast].goodput()
 	g.Slowest, g.Fastest = n.ref(slow), n.ref(fast)
 	g.Jain = ratio(float64(sum*sum), float64(float64(len(ids))*squares))
-	if g.Jain < jainFair {
-		g.inputs(n, e, ids)
+	if float64(g.Max) >= float64(g.Min)*unequal {
 		g.PortFair = n.portFair(e, ids)
+		g.inputs(n, e, ids)
 	}
 	return g, true
 }

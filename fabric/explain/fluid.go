@@ -22,7 +22,8 @@ type fluid struct {
 	// coarse says that time went on in equal steps: too many flows for every
 	// start and end to count.
 	coarse bool
-	work   int64
+	work   int64 // inner steps done, and
+	budget int64 // allowed
 	links  []link
 	use    []int32 // links with active flows
 	// Of shares: indices of flows without a share, and of those that got one in
@@ -44,8 +45,8 @@ type active struct {
 	limit int64 // of its queue pairs, bit/s
 }
 
-func newFluid(n *net) *fluid {
-	f := &fluid{n: n, done: make([]sim.Time, len(n.flows)), moved: make([]int64, len(n.flows))}
+func newFluid(n *net, budget int64) *fluid {
+	f := &fluid{n: n, budget: budget, done: make([]sim.Time, len(n.flows)), moved: make([]int64, len(n.flows))}
 	for i := range f.done {
 		f.done[i] = sim.Never
 	}
@@ -169,12 +170,17 @@ func (f *fluid) run() {
 	}
 	var act []active
 	now := f.n.flows[order[0]].start
-	step := max(1, (f.n.r.End-now)/fluidSteps)
+	var step sim.Time
+	var cost int64 // of the last computation of shares
 	for len(order) > 0 || len(act) > 0 {
-		if f.work > fluidWork {
+		if f.work > f.budget {
 			return // what is left stays unknown
 		}
-		f.coarse = f.coarse || f.work > fluidWork/2
+		if !f.coarse && f.work > f.budget/2 {
+			f.coarse = true
+			steps := min(max(f.budget/2/max(1, cost), 1), fluidSteps)
+			step = max(1, (f.n.r.End-now)/sim.Time(steps))
+		}
 		if len(act) == 0 && len(order) > 0 {
 			now = max(now, f.n.flows[order[0]].start)
 		}
@@ -187,7 +193,9 @@ func (f *fluid) run() {
 			act = append(act, active{flow: order[0], left: d.wire, limit: int64(f.n.qpLimit(d))})
 			order = order[1:]
 		}
+		cost = -f.work
 		f.shares(act)
+		cost += f.work
 		next := f.next(act, order, now)
 		if f.coarse {
 			next = max(next, horizon)

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -15,7 +16,7 @@ import (
 func size(n int64) string {
 	switch {
 	case n < 0:
-		return "-" + size(-n)
+		return "-" + size(-max(n, -math.MaxInt64))
 	case n < 1000:
 		return strconv.FormatInt(n, 10) + " B"
 	case n%1000 != 0 && n%(1<<20) == 0 && n < 10000<<20:
@@ -43,10 +44,10 @@ func speed(r sim.Rate) string {
 
 // when writes a span or an instant.
 func when(t sim.Time) string {
-	switch t {
-	case sim.Never:
+	if t == sim.Never {
 		return "never"
-	case 0:
+	}
+	if t == 0 {
 		return "0 us"
 	}
 	for _, u := range [...]struct {
@@ -64,6 +65,8 @@ func when(t sim.Time) string {
 func digits(v float64) string {
 	var s string
 	switch {
+	case v > 0 && v < 0.1:
+		return strconv.FormatFloat(v, 'g', 2, 64)
 	case v >= 100 || v <= -100:
 		s = strconv.FormatFloat(v, 'f', 1, 64)
 		if v >= 1000 || v <= -1000 {

@@ -28,6 +28,7 @@ type Loss struct {
 
 	Misfits []Misfit
 	Deaf    []Deaf
+	Mute    []Mute
 }
 
 // LossPlace is one place, priority and reason.
@@ -79,6 +80,14 @@ type Deaf struct {
 	IsHost bool
 }
 
+// Mute is an ingress that dropped packets of a lossless class and never said
+// stop: PFC is off there.
+type Mute struct {
+	At    Place
+	Prio  uint8
+	Drops uint64
+}
+
 func (s *stops) loss() *Loss {
 	n := s.n
 	out := &Loss{Drops: uint64(len(n.r.Drops)), Cut: n.r.DropsCut}
@@ -98,6 +107,7 @@ func (s *stops) loss() *Loss {
 	}
 	out.Misfits = n.misfits()
 	out.Deaf = n.deaf(places)
+	out.Mute = n.mute(places)
 	if out.Drops+out.Cut+out.Again+out.Timeouts == 0 && out.FailedCount+len(out.Misfits)+len(out.Deaf) == 0 {
 		return nil
 	}
@@ -236,6 +246,22 @@ func (n *net) deaf(places []LossPlace) []Deaf {
 				}
 			}
 			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// mute finds ingresses that dropped instead of stopping their neighbour.
+func (n *net) mute(places []LossPlace) []Mute {
+	var out []Mute
+	for i := range places {
+		p := &places[i]
+		e := n.egress(p.At.Node, p.At.Port)
+		if !p.Lossless || e == none || p.Reason != result.DropNoBuffer && p.Reason != result.DropHeadroom {
+			continue
+		}
+		if port := n.port(e); port.Prio[p.Prio].PauseTx == 0 && port.GlobalPauses == 0 {
+			out = append(out, Mute{p.At, p.Prio, p.Count})
 		}
 	}
 	return out

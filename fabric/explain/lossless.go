@@ -135,9 +135,10 @@ func (n *net) elsewhere(out *Losslessness) {
 		case result.DropNoBuffer, result.DropHeadroom:
 			buffer++
 		case result.DropHostBuffer, result.DropWRED, result.DropWatchdog, result.DropNoRoute, result.DropTTL, result.DropMTU,
-			result.DropError, result.DropDown, result.DropV1:
+			result.DropError, result.DropDown, result.DropV1, result.DropFault:
 			by[d.Reason]++
 			out.Elsewhere++
+		case result.NumDropReasons:
 		}
 	}
 	for r := range by {

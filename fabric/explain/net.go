@@ -199,9 +199,13 @@ func (n *net) onWire(bytes int64) int64 {
 	if s.Payload <= 0 {
 		return bytes
 	}
+	bytes = min(bytes, mostBytes)
 	packets := (bytes + int64(s.Payload) - 1) / int64(s.Payload)
-	return bytes + packets*int64(s.Header+s.Gap)
+	return min(mostBytes, bytes+min(mostBytes, muldiv(packets, int64(s.Header)+int64(s.Gap), 1)))
 }
+
+// mostBytes keeps sums of what a file may say within an int64.
+const mostBytes = 1 << 60
 
 func (n *net) place(e int32) Place {
 	if e == none {

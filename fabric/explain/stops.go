@@ -144,6 +144,7 @@ func (s *stops) findInner() {
 	weight := make([]sim.Time, len(s.by))
 	told := make([]sim.Time, len(s.by))
 	seen := make([]sim.Time, len(s.by))
+	alternating := s.alternating()
 	for i := range s.all {
 		t := &s.all[i]
 		if s.byHost(t) {
@@ -154,12 +155,28 @@ func (s *stops) findInner() {
 		if t.flagged {
 			told[k] += t.to - t.from
 		}
-		seen[k] += s.when[k].within(t.from, t.to)
+		seen[k] += alternating[k].within(t.from, t.to)
 	}
 	s.inner = make([]bool, len(s.by))
 	for k := range s.inner {
 		s.inner[k] = permille(max(told[k], seen[k]), weight[k]) >= interiorPermille
 	}
+}
+
+// alternating is when each egress was stopped, with the gaps of XON between
+// stops closed: but only if it was stopped for a good part of that time.
+func (s *stops) alternating() []spans {
+	out := make([]spans, len(s.when))
+	for k := range s.when {
+		if len(s.when[k].w) == 0 {
+			continue
+		}
+		out[k] = unionGap(s.when[k].w, lookBack)
+		if permille(s.when[k].total(), out[k].total()) < interiorPermille {
+			out[k] = s.when[k]
+		}
+	}
+	return out
 }
 
 // resolve follows each stop to its root. A stop's parent began no later than
@@ -184,6 +201,31 @@ func (s *stops) resolve() {
 		}
 		t.parent, t.root, t.level = p, s.all[p].root, s.all[p].level+1
 	}
+	for i := range s.all {
+		if d := s.deadlockOf(s.all[i].root, s.all[i].prio); d != nil {
+			s.all[i].root = s.n.egress(d.Cycle[0].Node, d.Cycle[0].Port)
+		}
+	}
+}
+
+// deadlockOf returns the deadlock that an egress is part of, nil if none: its
+// egresses are one root.
+func (s *stops) deadlockOf(e int32, prio uint8) *result.Deadlock {
+	if e < 0 {
+		return nil
+	}
+	for i := range s.n.r.Deadlocks {
+		d := &s.n.r.Deadlocks[i]
+		if d.Prio != prio || len(d.Cycle) == 0 || s.n.egress(d.Cycle[0].Node, d.Cycle[0].Port) == none {
+			continue
+		}
+		for _, h := range d.Cycle {
+			if s.n.egress(h.Node, h.Port) == e {
+				return d
+			}
+		}
+	}
+	return nil
 }
 
 // latest returns the last stop of a key that began no later than at, and is

@@ -33,7 +33,7 @@ func Explain(r *result.Run) *Story {
 		r = &result.Run{}
 	}
 	n := index(r)
-	f := newFluid(n)
+	f := newFluid(n, fluidWork)
 	st := readStops(n)
 	s := &Story{PausesCut: r.PausesCut}
 	s.Trees = st.trees()

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -70,7 +71,7 @@ func (s *Story) mainCause() string {
 	case MainMisfit:
 		return fmt.Sprintf("RDMA of priority %d is in lossy priority %d at %s", s.Loss.Misfits[0].Want, s.Loss.Misfits[0].Got, at)
 	case MainDeaf:
-		return at + " does not obey PFC"
+		return "PFC is off at " + at
 	case MainUnroutable:
 		return "packets that cannot pass are dropped at " + at
 	case MainOverflow:
@@ -91,6 +92,9 @@ func (s *Story) mainCause() string {
 	case MainPause:
 		return s.Trees[0].Cause.Kind.String() + " at " + at
 	case MainECMP:
+		if s.polarised() {
+			return "ECMP is polarised at " + at
+		}
 		return "ECMP put several flows on " + at
 	case MainSender:
 		return "the NIC of " + at + " is the limit"
@@ -111,6 +115,11 @@ func (s *Story) spreadKind() string {
 		}
 	}
 	return "congestion"
+}
+
+func (s *Story) polarised() bool {
+	i := slices.IndexFunc(s.Tiers, func(t Tier) bool { return t.Costs() })
+	return i >= 0 && s.Tiers[i].Polarised
 }
 
 func or(s, other string) string {

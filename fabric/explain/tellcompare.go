@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -55,13 +56,19 @@ func (g *GroupChange) changes() string {
 		{Name: "finished", A: float64(g.A.Finished), B: float64(g.B.Finished)},
 		{Name: "failed", A: float64(g.A.Failed), B: float64(g.B.Failed)},
 		{Name: "FCT p50", A: g.A.P50.Micros(), B: g.B.P50.Micros(), Unit: "us"},
-		{Name: "p99", A: g.A.P99.Micros(), B: g.B.P99.Micros(), Unit: "us"},
-		{Name: "max", A: g.A.Max.Micros(), B: g.B.Max.Micros(), Unit: "us"},
 		{Name: "goodput", A: g.A.Goodput.Gbit(), B: g.B.Goodput.Gbit(), Unit: "Gb/s"},
-		{Name: "slowdown", A: g.A.Slowdown, B: g.B.Slowdown},
 		{Name: "marks", A: float64(g.A.Marks), B: float64(g.B.Marks)},
 		{Name: "CNPs", A: float64(g.A.CNPs), B: float64(g.B.CNPs)},
 		{Name: "sent again", A: float64(g.A.Again), B: float64(g.B.Again)},
+	}
+	// Of fewer than a hundred the 99th percentile is the largest, of one flow
+	// all are the same.
+	if n := max(g.A.Finished, g.B.Finished); n > 1 {
+		tail := []Change{{Name: "max", A: g.A.Max.Micros(), B: g.B.Max.Micros(), Unit: "us"}}
+		if n >= 100 {
+			tail = append([]Change{{Name: "p99", A: g.A.P99.Micros(), B: g.B.P99.Micros(), Unit: "us"}}, tail...)
+		}
+		all = slices.Insert(all, 3, tail...)
 	}
 	var out []string
 	for i := range all {

@@ -170,8 +170,15 @@ func (s *Story) tellVictims() section {
 	if sp.Approximate {
 		how = " (shares worked out in steps)"
 	}
-	sec.say("%s for congestion that is not on the path, made by %s: %s the fair time in the middle, %s at worst%s.",
-		verb(sp.Count, "flow waited", "flows waited"), plural(sp.Culprits, "flow"), times(sp.Factor), times(sp.Worst), how)
+	var cost []string
+	if sp.Stuck > 0 {
+		cost = append(cost, verb(sp.Stuck, "got nothing through", "got nothing through"))
+	}
+	if sp.Factor > 0 {
+		cost = append(cost, fmt.Sprintf("%s the fair time in the middle, %s at worst%s", times(sp.Factor), times(sp.Worst), how))
+	}
+	sec.say("%s for congestion that is not on the path, made by %s: %s.",
+		verb(sp.Count, "flow waited", "flows waited"), plural(sp.Culprits, "flow"), strings.Join(cost, "; "))
 	for i := range sp.Victims {
 		sec.item("%s", sp.Victims[i].sentence())
 	}
@@ -184,7 +191,10 @@ func (s *Story) tellVictims() section {
 func (v *Victim) sentence() string {
 	var took string
 	if v.Running {
-		took = fmt.Sprintf("is not done after %s; at its max-min share it had moved %s as much", when(v.Took), times(v.Excess))
+		took = fmt.Sprintf("got %s of %s through in %s", size(v.Got), size(v.Bytes), when(v.Took))
+		if v.Got > 0 {
+			took += fmt.Sprintf(", at its max-min share %s as much", times(v.Excess))
+		}
 	} else {
 		took = fmt.Sprintf("took %s, %s the %s at its max-min share", when(v.Took), times(v.Excess), when(v.Fair))
 		if v.Base > 0 {

@@ -71,9 +71,9 @@ func (h *Held) curveText() string {
 	text := fmt.Sprintf("%s ran at %s of its %s share (line %s)", h.Flow, speed(h.Goodput), speed(h.Fair), speed(h.Line))
 	var q []string
 	if h.Mean > 0 {
-		q = append(q, fmt.Sprintf("R_C at least %s, %s on average, %s at last", speed(h.Min), speed(h.Mean), speed(h.Final)))
+		q = append(q, fmt.Sprintf("R_C %s at its lowest, %s on average, %s at last", speed(h.Min), speed(h.Mean), speed(h.Final)))
 	} else if h.Min > 0 {
-		q = append(q, fmt.Sprintf("R_C at least %s, %s at last", speed(h.Min), speed(h.Final)))
+		q = append(q, fmt.Sprintf("R_C %s at its lowest, %s at last", speed(h.Min), speed(h.Final)))
 	}
 	q = append(q, fmt.Sprintf("%s, %s handled", plural(h.Marks, "mark"), plural(h.Handled, "CNP")))
 	if h.Cuts > 0 {
@@ -124,7 +124,7 @@ func (b *Burst) sentence(h *Held) string {
 	if b.Above {
 		text += fmt.Sprintf(" and crosses Kmin %s", size(h.At.KMin))
 	}
-	text += fmt.Sprintf("; they take %s of the port on average", percent(b.Load))
+	text += fmt.Sprintf("; such bursts take %s of the port on average", percent(b.Load))
 	switch {
 	case b.Benign && b.Above:
 		text += ", so the marks are false alarms: Kmin must exceed the largest benign burst."

@@ -38,6 +38,10 @@ func (s *Story) tellLoss() section {
 	for i := range l.Deaf {
 		sec.say("%s", l.Deaf[i].sentence())
 	}
+	for i := range l.Mute {
+		m := &l.Mute[i]
+		sec.say("PFC is off on one hop: %s dropped %s of lossless priority %d and never said stop.", m.At, plural(m.Drops, "packet"), m.Prio)
+	}
 	if l.Again > 0 || l.Timeouts > 0 {
 		text := fmt.Sprintf("Go-back-N sent %s of %s again (%s)", count(l.Again), plural(l.Packets, "packet"), percent(ratio(float64(l.Again), float64(l.Packets))))
 		if l.PerDrop > 0 {
@@ -179,7 +183,7 @@ func (s *Story) tellTiers() section {
 	sec := section{title: "ECMP"}
 	for i := range s.Tiers {
 		t := &s.Tiers[i]
-		if t.Flows < 2 {
+		if t.Most < 2 && !t.Polarised {
 			continue
 		}
 		way := "up"
@@ -200,7 +204,8 @@ func (s *Story) tellTiers() section {
 			if t.Real > 0 {
 				fact = fmt.Sprintf(" (%s in fact)", times(t.Real))
 			}
-			sec.item("%s slowed by it: %s is one of %d on %s and takes %s its idle time at best%s", verb(t.Crowded, "flow is", "flows are"), t.SlowestFlow, t.SlowestWith, t.SlowestAt, times(t.Slowest), fact)
+			sec.item("%s slowed by it: %s is one of %d on %s, which is %s of it for each, and takes %s its idle time at best%s", verb(t.Crowded, "flow is", "flows are"),
+				t.SlowestFlow, t.SlowestWith, t.SlowestAt, percent(1/float64(t.SlowestWith)), times(t.Slowest), fact)
 		}
 		if t.Partly {
 			sec.item("of flows with several queue pairs only the first one's path is counted")

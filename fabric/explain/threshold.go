@@ -55,8 +55,9 @@ const (
 	roomPermille = 900
 	maxVictims   = 10
 	// fluidWork bounds the max-min computation, in steps of the inner loops;
-	// beyond half of it time goes on in equal steps, fluidSteps of them.
-	fluidWork  = 1 << 27
+	// beyond half of it time goes on in equal steps, at most fluidSteps of them.
+	// A second or so.
+	fluidWork  = 1 << 28
 	fluidSteps = 256
 
 	// DCQCN (rate.go, burst.go).
@@ -91,6 +92,9 @@ const (
 
 	// jainFair: above it a group is called fair.
 	jainFair = 0.9
+	// unequal: the fastest over the slowest of a group from which it is asked
+	// whether the switch shared by port.
+	unequal = 1.2
 	// alike: flows whose sizes and starts differ less (of the median size, of
 	// the median life) are compared.
 	alike = 0.1

@@ -47,7 +47,7 @@ const (
 	MainDeadlock        // a cycle of stops
 	MainStorm           // an endless stop
 	MainMisfit          // RDMA in a class without PFC
-	MainDeaf            // stops that a neighbour does not obey
+	MainDeaf            // PFC is off on one hop
 	MainUnroutable      // MTU, RoCEv1, TTL, no route
 	MainOverflow        // headroom too small
 	MainLoss            // link errors, links down, watchdog
@@ -173,6 +173,8 @@ func (s *Story) lossFault(v *Verdict) bool {
 		v.Main, v.At = MainMisfit, l.Misfits[0].At
 	case deaf >= 0:
 		v.Main, v.At = MainDeaf, l.Deaf[deaf].Peer
+	case len(l.Mute) > 0:
+		v.Main, v.At = MainDeaf, l.Mute[0].At
 	case never >= 0:
 		v.Main, v.At = MainUnroutable, l.Places[never].At
 	case s.Lossless.Verdict == Violated:

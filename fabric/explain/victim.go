@@ -14,7 +14,10 @@ type Spreading struct {
 	Count   int      // all of them
 	// Culprits are the flows that cross a root for which victims waited.
 	Culprits int
-	// Factor is the median of Victims' Excess; Worst the largest.
+	// Stuck ones got nothing through at all.
+	Stuck int
+	// Factor is the median of Victims' Excess without the stuck, Worst the
+	// largest; 0 if all are stuck.
 	Factor, Worst float64
 	// Approximate: max-min shares were computed in steps.
 	Approximate bool
@@ -25,6 +28,8 @@ type Spreading struct {
 type Victim struct {
 	Flow     FlowRef
 	Running  bool
+	Bytes    int64
+	Got      int64    // bytes through so far
 	Took     sim.Time // so far, if it is running
 	Base     sim.Time // on an idle network; 0: not known
 	Fair     sim.Time // at its max-min share; Never if it is running
@@ -53,6 +58,10 @@ func (s *stops) victims(f *fluid) Spreading {
 		v, ok := s.victim(f, by, int32(i))
 		if ok {
 			out.Victims = append(out.Victims, v)
+			if v.Got == 0 {
+				out.Stuck++
+				continue
+			}
 			excess = append(excess, v.Excess)
 		}
 	}
@@ -61,8 +70,9 @@ func (s *stops) victims(f *fluid) Spreading {
 		return out
 	}
 	slices.SortStableFunc(out.Victims, func(a, b Victim) int { return cmp.Compare(b.Excess, a.Excess) })
-	slices.Sort(excess)
-	out.Factor, out.Worst = excess[(len(excess)-1)/2], excess[len(excess)-1]
+	if slices.Sort(excess); len(excess) > 0 {
+		out.Factor, out.Worst = excess[(len(excess)-1)/2], excess[len(excess)-1]
+	}
 	out.Culprits = s.culprits(out.Victims)
 	out.Victims = out.Victims[:min(maxVictims, out.Count)]
 	return out
@@ -101,7 +111,7 @@ func (s *stops) victim(f *fluid, by [][]rootSpan, i int32) (Victim, bool) {
 	if d.f.State == result.Waiting || d.life() <= 0 || len(d.path) == 0 || d.spread {
 		return Victim{}, false
 	}
-	v := Victim{Flow: s.n.ref(i), Took: d.life(), Base: d.f.Base, Running: d.f.State != result.Finished, Prio: d.f.Prio}
+	v := Victim{Flow: s.n.ref(i), Bytes: d.f.Bytes, Got: d.f.Delivered, Took: d.life(), Base: d.f.Base, Running: d.f.State != result.Finished, Prio: d.f.Prio}
 	// Stops of one instant overlap along a path: the longest counts, not the sum.
 	for _, e := range d.path {
 		for _, r := range by[s.key(e, d.f.Prio)] {
@@ -123,6 +133,7 @@ func (s *stops) victim(f *fluid, by [][]rootSpan, i int32) (Victim, bool) {
 	}
 	v.Fair, v.Slowdown = sim.Never, d.f.Slowdown()
 	if !v.Running {
+		v.Got = d.f.Bytes
 		v.Fair = f.ideal(i)
 	}
 	v.Root = s.rootPlace(v.rootKey)
@@ -142,6 +153,9 @@ func (s *stops) rootPlace(root int32) Place {
 func (s *stops) onPath(d *flow, root int32) bool {
 	node, whole := rootOf(root)
 	if !whole {
+		if lock := s.deadlockOf(root, d.f.Prio); lock != nil {
+			return slices.ContainsFunc(lock.Cycle, func(h result.Hop) bool { return d.crosses(s.n.egress(h.Node, h.Port)) })
+		}
 		return d.crosses(root)
 	}
 	if d.from == node || d.to == node {
@@ -190,7 +204,7 @@ func (n *net) usedBy(e int32, from, to sim.Time) int64 {
 	for _, j := range n.through(e) {
 		o := &n.flows[j]
 		if both := min(o.end, to) - max(o.start, from); both > 0 {
-			bytes += muldiv(o.sent, int64(both), int64(o.life()))
+			bytes = min(mostBytes, bytes) + muldiv(o.sent, int64(both), int64(o.life()))
 		}
 	}
 	return min(1000, muldiv(bytes, 1000, max(1, n.port(e).Rate.Bytes(to-from))))
