@@ -10,6 +10,7 @@ var commands = []func(app) *cobra.Command{
 	app.gidCommand,
 	app.pingpongCommand,
 	app.perfCommand,
+	app.simCommand,
 	app.decodeCommand,
 	app.installToolsCommand,
 	app.versionCommand,
