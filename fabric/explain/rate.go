@@ -54,7 +54,9 @@ type Held struct {
 	Line    sim.Rate // of its NIC's port
 	Goodput sim.Rate
 	Fair    sim.Rate // user data at its max-min share
-	// R_C as recorded, or the flow's own minimum and last; Mean 0: not known.
+	// R_C of the first of QPs queue pairs as recorded, or the flow's own minimum
+	// and last; Mean 0: not known.
+	QPs               int
 	Min, Mean, Final  sim.Rate
 	Marks             uint64
 	CNPs, Handled     uint64
@@ -245,12 +247,15 @@ func (s *stops) told(f *fluid, ports []MarkPort, i int32) Held {
 			break
 		}
 	}
+	// Queue pairs climb side by side, each to its part; R_C is the first one's.
+	qps := sim.Rate(max(1, d.f.QPs))
 	from := h.Mean
 	if from == 0 {
-		from = h.Goodput
+		from = h.Goodput / qps
 	}
-	h.Recovery = climb(from, h.Fair, sh.AI, sh.IncreaseEvery)
-	h.RecoveryByHyper = climb(from, h.Fair, sh.HAI, sh.IncreaseEvery)
+	h.QPs = int(qps)
+	h.Recovery = climb(from, h.Fair/qps, sh.AI, sh.IncreaseEvery)
+	h.RecoveryByHyper = climb(from, h.Fair/qps, sh.HAI, sh.IncreaseEvery)
 	h.MessageTime = h.Goodput.For(MessageBytes)
 	h.MessageTimeAtLine = h.Line.For(MessageBytes)
 	return h

@@ -77,7 +77,7 @@ func (s *Story) mainCause() string {
 	case MainOverflow:
 		return "packets of a lossless class were dropped at " + at
 	case MainLoss:
-		return "packets were lost at " + or(at, "several places")
+		return "packets were lost at " + or(at, "several places") + s.lossReason()
 	case MainLinkDown:
 		return "the link at " + at + " was down"
 	case MainReceiver:
@@ -101,6 +101,10 @@ func (s *Story) mainCause() string {
 	case MainUnfair:
 		return "unequal shares of " + at
 	case MainContention:
+		c := &v.Crowd
+		if c.Senders > 1 && c.Ratio > 1 {
+			return fmt.Sprintf("%s from %s share %s, %s its %s: no more is possible", plural(c.Flows, "flow"), plural(c.Senders, "host"), at, times(c.Ratio), speed(c.Rate))
+		}
 		return "flows share " + at + ", as they must"
 	case Unexplained:
 	}
@@ -115,6 +119,15 @@ func (s *Story) spreadKind() string {
 		}
 	}
 	return "congestion"
+}
+
+func (s *Story) lossReason() string {
+	for i := range s.Loss.Places {
+		if p := &s.Loss.Places[i]; p.At == s.Verdict.At && p.Count > p.TCP {
+			return " (" + p.Reason.String() + ")"
+		}
+	}
+	return ""
 }
 
 func (s *Story) polarised() bool {

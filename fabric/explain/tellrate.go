@@ -79,6 +79,9 @@ func (h *Held) curveText() string {
 	if h.Cuts > 0 {
 		q = append(q, fmt.Sprintf("%s, R_T clamped %s", plural(h.Cuts, "cut"), often(int(h.Clamps))))
 	}
+	if h.QPs > 1 {
+		q = append(q, fmt.Sprintf("R_C is that of the first of %d queue pairs", h.QPs))
+	}
 	return text + ": " + strings.Join(q, "; ")
 }
 
@@ -100,7 +103,7 @@ func (h *Held) tell(sec *section) {
 
 func (b *Burst) sentence(h *Held) string {
 	rate := h.Mean
-	if rate == 0 {
+	if rate == 0 || h.QPs > 1 {
 		rate = h.Goodput
 	}
 	who := ""

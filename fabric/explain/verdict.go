@@ -28,6 +28,8 @@ type Verdict struct {
 	Lossless  Proof
 	Main      Main
 	At        Place // where
+	// Crowd is what met at At if Main is MainContention.
+	Crowd Root
 }
 
 // Silence is a reason that flows were silent for at the end, and their number.
@@ -232,6 +234,7 @@ func (s *Story) cost(v *Verdict, n *net) {
 		v.Main = Unexplained
 		if e := n.tightest(); e != none {
 			v.Main, v.At = MainContention, n.place(e)
+			v.Crowd = n.load(e, n.flows[n.through(e)[0]].f.Prio, 0, n.r.End)
 		}
 	}
 }
