@@ -40,6 +40,7 @@ type adviser struct {
 	s   *Story
 	n   *net
 	out []Advice
+	rp  bool // DCQCN is to be turned on, said already
 }
 
 func (a *adviser) say(because, costs, do string, args ...any) {
@@ -207,10 +208,30 @@ func (a *adviser) spread() {
 	why := fmt.Sprintf("%s for %s", verb(a.s.Spreading.Count, "flow elsewhere waits", "flows elsewhere wait"), a.s.Spreading.Victims[0].Root)
 	switch {
 	case a.s.Rates == nil:
+		a.rp = true
 		a.say(why, "the congested flows themselves end later", "turn DCQCN on (host.dcqcn.preset) with Kmin below XOFF, so that senders slow down before PFC stops everybody")
 	case a.s.Rates.Silent == nil:
-		a.say(why, "the congested flows themselves end later", "mark earlier: lower Kmin and Kmax, or raise Pmax (switch.ecn), at %s", a.s.Spreading.Victims[0].Root)
+		a.say(why, "the congested flows themselves end later", "mark earlier at %s: %s", a.s.Spreading.Victims[0].Root, a.earlier())
 	}
+}
+
+// earlier says how to mark before PFC acts at the root of the worst victim.
+func (a *adviser) earlier() string {
+	v := &a.s.Spreading.Victims[0]
+	for i := range a.s.Trees {
+		t := &a.s.Trees[i]
+		if t.root != v.rootKey || t.Prio != v.Prio || t.root < 0 {
+			continue
+		}
+		k, xoff := a.n.kmin(t.root, t.Prio), t.lowestLimit()
+		if k > 0 && xoff > 0 && k >= xoff {
+			return fmt.Sprintf("bring Kmin (%s) below XOFF (%s at the lowest) (switch.ecn.kmin)", size(k), size(xoff))
+		}
+		if k > 0 {
+			return fmt.Sprintf("lower Kmin (%s) and Kmax, or raise Pmax (switch.ecn)", size(k))
+		}
+	}
+	return "lower Kmin and Kmax, or raise Pmax (switch.ecn)"
 }
 
 func (a *adviser) senders() {
@@ -246,7 +267,7 @@ func (a *adviser) ecmp() {
 
 func (a *adviser) fair() {
 	for i := range a.s.Fairness.Groups {
-		if g := &a.s.Fairness.Groups[i]; g.PortFair && a.s.Rates == nil {
+		if g := &a.s.Fairness.Groups[i]; g.PortFair && a.s.Rates == nil && !a.rp {
 			a.say("PFC shares "+g.At.Name+" by ingress port", "", "turn DCQCN on (host.dcqcn.preset): it shares by flow")
 			return
 		}

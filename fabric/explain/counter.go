@@ -20,11 +20,8 @@ type Reading struct {
 // readings picks the counters that belong to the findings.
 func (s *Story) readings(n *net) []Reading {
 	c := &collector{n: n}
-	for i := range s.Trees {
-		if i == maxTrees {
-			break
-		}
-		c.tree(&s.Trees[i])
+	if len(s.Trees) > 0 {
+		c.tree(&s.Trees[0])
 	}
 	for i := range s.Storms {
 		if i == maxStorms {

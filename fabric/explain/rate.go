@@ -40,7 +40,8 @@ type MarkPort struct {
 	KMin    int64   // bytes; 0: not known
 	Peak    int64   // longest queue, bytes
 	Mean    float64
-	Sampled bool // the queue was recorded: the next three hold
+	Sampled bool // the queue was recorded: the next four hold
+	Step    sim.Time
 	First   sim.Time
 	Crossed int     // times it rose over Kmin, as far as samples see
 	Above   float64 // share of samples above Kmin
@@ -173,7 +174,7 @@ func (p *MarkPort) crossings(n *net) {
 	if q == nil || p.KMin <= 0 || len(q.Values) == 0 {
 		return
 	}
-	p.Sampled = true
+	p.Sampled, p.Step = true, q.Step
 	above, was := 0, false
 	for i, v := range q.Values {
 		if v < p.KMin {
@@ -302,11 +303,7 @@ func (s *stops) silent(trees []Tree) *Silent {
 			continue
 		}
 		out := &Silent{Root: t.Root, Prio: t.Prio, KMin: s.n.kmin(t.root, t.Prio), Peak: t.Cause.PeakQueue, Stops: t.Stops}
-		for j := range t.Branches {
-			if b := &t.Branches[j]; b.Limit > 0 && (out.Limit == 0 || b.Limit < out.Limit) {
-				out.Limit = b.Limit
-			}
-		}
+		out.Limit = t.lowestLimit()
 		return out
 	}
 	return nil

@@ -4,6 +4,10 @@ import (
 	"github.com/verbena-rdma/verbena/fabric/result"
 )
 
+// ruleLossless is the invariant of which a breach is a finding about the
+// network that was simulated. Any other breach means that the simulator is wrong.
+const ruleLossless = "no drop in a lossless class"
+
 // Story is why a run went as it did: findings with their numbers, from which
 // Sections and Text make sentences. It borrows nothing from the run.
 type Story struct {
@@ -47,6 +51,9 @@ func Explain(r *result.Run) *Story {
 	s.Loss = st.loss()
 	s.Lossless = n.lossless()
 	for _, b := range r.Breaches {
+		if b.Rule == ruleLossless {
+			continue // a fault of the network, not of the simulator: see Loss
+		}
 		s.Breaches = append(s.Breaches, when(b.At)+": "+clean(b.Rule)+": "+clean(b.Detail))
 	}
 	for _, w := range r.Warnings {

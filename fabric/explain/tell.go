@@ -12,7 +12,7 @@ import (
 func (s *Story) sections() []section {
 	return []section{
 		s.tellVerdict(), s.tellAdvice(), s.tellDeadlocks(), s.tellStorms(), s.tellTrees(), s.tellVictims(), s.tellRates(),
-		s.tellLoss(), s.tellLossless(), s.tellHosts(), s.tellTiers(), s.tellFairness(), s.tellReadings(),
+		s.tellLoss(), s.tellLossless(), s.tellHosts(), s.tellTiers(), s.tellFairness(), s.tellReadings(), s.tellWarnings(),
 	}
 }
 
@@ -183,8 +183,13 @@ func (s *Story) tellVerdict() section {
 		}
 		sec.item("broken rule: %s", b)
 	}
+	return sec
+}
+
+func (s *Story) tellWarnings() section {
+	sec := section{title: "THE SCENARIO WARNED"}
 	for _, w := range s.Warnings {
-		sec.item("the scenario warned: %s", w)
+		sec.item("%s", w)
 	}
 	return sec
 }

@@ -9,15 +9,13 @@ import (
 
 func (s *Story) tellTrees() section {
 	sec := section{title: "WHO PAUSED WHOM"}
+	var all sim.Time
 	for i := range s.Trees {
-		if i == maxTrees {
-			var stops int
-			var d sim.Time
-			for _, t := range s.Trees[i:] {
-				stops += t.Stops
-				d += t.Stopped
-			}
-			sec.say("%s more, with %s and %s of stopped time in all.", plural(len(s.Trees)-i, "root"), plural(stops, "stop"), when(d))
+		all += s.Trees[i].Stopped
+	}
+	for i := range s.Trees {
+		if i == maxTrees || i > 0 && permille(s.Trees[i].Stopped, all) < smallTreePermille {
+			sec.say("%s", lesser(s.Trees[i:]))
 			break
 		}
 		s.Trees[i].tell(&sec)
@@ -26,6 +24,26 @@ func (s *Story) tellTrees() section {
 		sec.say("%s were not recorded: this is the part before.", plural(s.PausesCut, "later pause event"))
 	}
 	return sec
+}
+
+// lesser sums up trees that are not told, and names the first.
+func lesser(trees []Tree) string {
+	const named = 3
+	var stops int
+	var d sim.Time
+	var names []string
+	for i := range trees {
+		t := &trees[i]
+		stops += t.Stops
+		d += t.Stopped
+		if i < named {
+			names = append(names, fmt.Sprintf("%s (%s, %s)", t.Root, t.Cause.Kind, when(t.Stopped)))
+		}
+	}
+	if len(trees) > named {
+		names = append(names, "…")
+	}
+	return fmt.Sprintf("%s, with %s and %s of stopped time in all: %s.", upper(plural(len(trees), "lesser root")), plural(stops, "stop"), when(d), strings.Join(names, ", "))
 }
 
 func (t *Tree) tell(sec *section) {

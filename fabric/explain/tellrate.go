@@ -58,7 +58,7 @@ func (p *MarkPort) sentence() string {
 		q = append(q, fmt.Sprintf("queue at most %s, %s on average", size(p.Peak), size(int64(p.Mean))))
 	}
 	if p.Sampled && p.Crossed > 0 {
-		q = append(q, fmt.Sprintf("rose over Kmin %s, first at %s, and was above for %s of the time", often(p.Crossed), when(p.First), percent(p.Above)))
+		q = append(q, fmt.Sprintf("above Kmin in %s of the samples (each %s), first at %s, %s anew", percent(p.Above), when(p.Step), when(p.First), often(p.Crossed)))
 	}
 	if len(q) > 0 {
 		text += ": " + strings.Join(q, ", ")

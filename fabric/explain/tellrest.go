@@ -3,6 +3,8 @@ package explain
 import (
 	"fmt"
 	"strings"
+
+	"github.com/verbena-rdma/verbena/fabric/sim"
 )
 
 func (s *Story) tellLoss() section {
@@ -234,11 +236,36 @@ func (s *Story) tellFairness() section {
 		if !g.PortFair {
 			continue
 		}
-		var in []string
+		sec.item("parking lot: the switch shares by ingress port and not by flow (%s)", g.inputText())
+	}
+	return sec
+}
+
+// inputText lists the ingress ports, or if they are many sums up those with
+// equally many flows.
+func (g *Sharing) inputText() string {
+	const listed = 4
+	var in []string
+	if len(g.Inputs) <= listed {
 		for _, x := range g.Inputs {
 			in = append(in, fmt.Sprintf("%s with %s: %s each", x.Port, plural(x.Flows, "flow"), speed(x.Each)))
 		}
-		sec.item("parking lot: the switch shares by ingress port and not by flow (%s)", strings.Join(in, "; "))
+		return strings.Join(in, "; ")
 	}
-	return sec
+	most := 0
+	for _, x := range g.Inputs {
+		most = max(most, x.Flows)
+	}
+	for k := 1; k <= most; k++ {
+		ports, sum := 0, sim.Rate(0)
+		for _, x := range g.Inputs {
+			if x.Flows == k && x.Each > 0 {
+				ports, sum = ports+1, sum+x.Each
+			}
+		}
+		if ports > 0 {
+			in = append(in, fmt.Sprintf("%s with %s: %s each", plural(ports, "port"), plural(k, "flow"), speed(sum/sim.Rate(ports))))
+		}
+	}
+	return strings.Join(in, "; ")
 }

@@ -31,6 +31,9 @@ const (
 	maxTrees    = 4
 	maxBranches = 24
 	maxKids     = 4
+	// smallTree: less of all stopped time than this, and a tree other than the
+	// first is only named.
+	smallTreePermille = 50
 
 	// Root causes (cause.go).
 
@@ -86,7 +89,7 @@ const (
 	// mark in the network: ECN does not act before PFC (1 %, the doctor's rule).
 	silentStopPermille = 10
 	maxHeld            = 5
-	maxMarkPorts       = 8
+	maxMarkPorts       = 4
 
 	// Fairness (fair.go).
 

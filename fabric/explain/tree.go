@@ -76,6 +76,18 @@ func (t *Tree) Span() sim.Time {
 	return t.Windows[len(t.Windows)-1].To - t.Windows[0].From
 }
 
+// lowestLimit is the lowest XOFF at which a listed branch was stopped; 0 if none
+// is known.
+func (t *Tree) lowestLimit() int64 {
+	low := int64(0)
+	for i := range t.Branches {
+		if b := &t.Branches[i]; b.Limit > 0 && (low == 0 || b.Limit < low) {
+			low = b.Limit
+		}
+	}
+	return low
+}
+
 // limb gathers the stops of one egress under one root.
 type limb struct {
 	egress  int32

@@ -50,6 +50,10 @@ func TestPrecedence(t *testing.T) {
 	if s = Explain(&f.r); s.Verdict.Main != MainStorm {
 		t.Errorf("main %v, want storm", s.Verdict.Main)
 	}
+	f.r.Breaches = []result.Breach{{At: us, Rule: "no drop in a lossless class", Node: 0, Detail: "leaf0 dropped"}}
+	if s = Explain(&f.r); s.Verdict.Main != MainStorm || len(s.Breaches) != 0 {
+		t.Errorf("main %v, want storm: the drop is the network's fault", s.Verdict.Main)
+	}
 	f.r.Breaches = []result.Breach{{At: us, Rule: "bytes conserved", Node: -1, Detail: "1 B too many"}}
 	if s = Explain(&f.r); s.Verdict.Main != BrokenRule || !strings.Contains(text(t, s), "bytes conserved: 1 B too many") {
 		t.Errorf("main %v, want a broken rule", s.Verdict.Main)
