@@ -205,7 +205,7 @@ func (d *decoder) list(n *node, v reflect.Value, tag reflect.StructTag, path str
 		p, e := index(path, i), out.Index(i)
 		d.pos[p] = item.pos
 		if v.Type().Elem() == typeOverlay {
-			if err := overlay(item, e.Addr().Interface().(*Overlay), p); err != nil {
+			if err := d.overlay(item, e.Addr().Interface().(*Overlay), p); err != nil {
 				return err
 			}
 			continue

@@ -263,10 +263,23 @@ func quote(s string) string {
 // reads back as it is: this package reads the text of a number, not its value.
 func isNumberText(s string) bool {
 	num, suffix := splitNumber(s)
-	if _, ok := decimal(num); !ok || strings.Contains(s, " ") {
+	if _, ok := decimal(num); !ok || num+suffix != s || strings.IndexByte(".+", num[0]) >= 0 {
 		return false
 	}
-	return strings.Trim(suffix, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/%0123456789") == ""
+	if digits := strings.TrimLeft(num, "-"); len(digits) > 1 && digits[0] == '0' && digits[1] != '.' {
+		return false
+	}
+	if suffix == "" || suffix == "%" {
+		return true
+	}
+	for _, k := range []*quantityKind{timeKind, rateKind, byteKind, lengthKind} {
+		for _, u := range k.units {
+			if u.name == suffix {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // usedKeys returns the keys that mean something for the kind of a part; nil: all.

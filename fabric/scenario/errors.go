@@ -47,8 +47,8 @@ func oneLine(s string) string {
 
 // join appends a key to a path.
 func join(path, key string) string {
-	if path == "" {
-		return key
+	if path == "" || key == "" {
+		return path + key
 	}
 	return path + "." + key
 }
@@ -60,7 +60,7 @@ func nearest(key string, candidates []string) string {
 	candidates = candidates[:min(len(candidates), 10_000)] // a hint is not worth more
 	best, dist := "", 1+max(1, len(key)/3)
 	for _, c := range candidates {
-		if d := distance(key, c, dist); d < dist {
+		if d := distance(key, c, dist); d < dist && d < len(key) {
 			best, dist = c, d
 		}
 	}

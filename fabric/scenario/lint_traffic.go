@@ -16,6 +16,16 @@ func (l *linter) unused() {
 	}
 }
 
+// idleMarks finds thresholds of priorities that are not marked.
+func (l *linter) idleMarks() {
+	e := &l.s.Switch.ECN
+	for i, m := range e.ByPriority {
+		if !e.Priorities.Has(m.Priority) {
+			l.say("", []string{"switch"}, index("ecn.by_priority", i), "does nothing: priority %d is not among ecn.priorities, %s", m.Priority, e.Priorities)
+		}
+	}
+}
+
 // ends finds runs that end otherwise than one might think.
 func (l *linter) ends() {
 	if l.s.Until != UntilFlows {

@@ -14,7 +14,7 @@ type Overlay struct {
 }
 
 // overlay reads one entry of a list of overlays; its keys are read when it is applied.
-func overlay(n *node, o *Overlay, path string) error {
+func (d *decoder) overlay(n *node, o *Overlay, path string) error {
 	if n.kind != mapKind {
 		return errorAt(n.pos, path, "%s where a map is wanted", describe(n))
 	}
@@ -24,7 +24,7 @@ func overlay(n *node, o *Overlay, path string) error {
 			rest.entries = append(rest.entries, e)
 			continue
 		}
-		var d decoder
+		d.pos[join(path, "match")] = e.val.pos
 		if err := d.names(e.val, reflect.ValueOf(&o.Match).Elem(), join(path, "match")); err != nil {
 			return err
 		}

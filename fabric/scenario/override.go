@@ -32,14 +32,10 @@ func override(root *node, set string) (*node, error) {
 	if segs, err = complete(segs); err != nil {
 		return nil, errorAt(pos, strings.TrimSpace(path), "%s", err)
 	}
-	val, err := readTree(pos.file, []byte(text))
-	if err != nil {
-		return nil, errorAt(pos, strings.Join(segs, "."), "%q is not a value", clip(text))
+	s := setter{pos: pos, text: text}
+	if val, err := readTree(pos.file, []byte(text)); err == nil && strings.TrimSpace(text) != "" {
+		s.val = relocate(val, pos)
 	}
-	if strings.TrimSpace(text) == "" {
-		val = &node{kind: nullKind}
-	}
-	s := setter{pos: pos, val: relocate(val, pos)}
 	return s.set(root, reflect.TypeFor[Scenario](), "", segs)
 }
 
@@ -82,6 +78,9 @@ func complete(segs []string) ([]string, error) {
 			found = append(found, append(append([]string(nil), path...), segs[1:]...))
 		}
 	})
+	if _, ok := dcqcn.FindKnob(segs[0]); ok && len(segs) == 1 {
+		found = append(found, []string{"host", "dcqcn", segs[0]})
+	}
 	switch {
 	case len(found) == 1:
 		return found[0], nil
@@ -91,9 +90,6 @@ func complete(segs []string) ([]string, error) {
 			names[i] = strings.Join(found[i], ".")
 		}
 		return nil, fmt.Errorf("may mean %s", strings.Join(names, " or "))
-	}
-	if _, ok := dcqcn.FindKnob(segs[0]); ok && len(segs) == 1 {
-		return []string{"host", "dcqcn", segs[0]}, nil
 	}
 	var all []string
 	walkKeys(top, nil, func(path []string, _ reflect.Type) { all = append(all, path[len(path)-1]) })
@@ -161,13 +157,28 @@ func keyType(t reflect.Type, key string) (reflect.Type, bool) {
 
 // setter changes one key of a tree, copying what is on the way.
 type setter struct {
-	pos position
-	val *node
+	pos  position
+	text string
+	val  *node // the text as YAML; nil if it is none
+}
+
+// value returns what is set: of a text key the text itself, where it is not
+// the text of some YAML.
+func (s *setter) value(t reflect.Type, path string) (*node, error) {
+	switch {
+	case t.Kind() == reflect.String && (s.val == nil || s.val.kind != scalarKind):
+		return &node{kind: scalarKind, pos: s.pos, text: s.text}, nil
+	case s.val != nil:
+		return s.val, nil
+	case strings.TrimSpace(s.text) == "":
+		return &node{kind: nullKind, pos: s.pos}, nil
+	}
+	return nil, errorAt(s.pos, path, "%q is not a value", clip(s.text))
 }
 
 func (s *setter) set(n *node, t reflect.Type, path string, segs []string) (*node, error) {
 	if len(segs) == 0 {
-		return s.val, nil
+		return s.value(t, path)
 	}
 	if t.Kind() == reflect.Slice && t != typeSelect {
 		return s.list(n, t.Elem(), path, segs)

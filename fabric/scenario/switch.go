@@ -231,7 +231,7 @@ type PFC struct {
 // stopped for Restore.
 type Watchdog struct {
 	// On says whether there is one.
-	On bool `yaml:"on"`
+	On bool `yaml:"enable"`
 	// Detect is how long an egress is stopped before it steps in.
 	Detect sim.Time `yaml:"detect" min:"1us" max:"100s"`
 	// Restore is how long it must not be stopped before all is as before.

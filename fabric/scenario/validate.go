@@ -157,9 +157,6 @@ func (c *checks) checkSwitch(sw *Switch) {
 		if m.KMin > m.KMax {
 			c.fail(join(path, "kmin"), "%s is above kmax, %s", m.KMin, m.KMax)
 		}
-		if !e.Priorities.Has(m.Priority) {
-			c.fail(join(path, "priority"), "%d is not among ecn.priorities, %s", m.Priority, e.Priorities)
-		}
 		for _, n := range e.ByPriority[:i] {
 			if n.Priority == m.Priority {
 				c.fail(join(path, "priority"), "%d has thresholds already", m.Priority)
