@@ -145,6 +145,12 @@ func (r *Run) setLink(now sim.Time, link int32, up bool) {
 	l := &r.Graph.Links[link]
 	r.downLink[link] = !up
 	r.Ports[l.A][l.APort].SetDown(now, !up)
+	if sw := r.Switches[l.A]; sw != nil {
+		sw.SetDown(now, int(l.APort), !up)
+	}
+	if sw := r.Switches[l.B]; sw != nil {
+		sw.SetDown(now, int(l.BPort), !up)
+	}
 	r.Routes.Rebuild(func(i int32) bool { return r.downLink[i] })
 	r.links = append(r.links, result.LinkChange{At: now, Node: l.A, Port: l.APort, Up: up, Rate: l.Rate})
 	r.S.Note(uint64(link)<<8 | 0xF0)

@@ -105,6 +105,7 @@ type Adapter struct {
 	mem      *mem.Table
 	bell     doorbell
 	cnps     notices
+	windows  windows
 	sched    scheduler
 	timers   timerHeap
 	overrun  []*CQ
@@ -310,7 +311,7 @@ func (a *Adapter) DeregisterMR(r *mem.Region) error {
 
 // Deadline returns the instant at which Advance wants to be called, or Never.
 // It may be earlier than needed. Owner.
-func (a *Adapter) Deadline() clock.Time { return a.timers.earliest() }
+func (a *Adapter) Deadline() clock.Time { return clock.Min(a.timers.earliest(), a.windowEnd()) }
 
 // Pending reports whether Advance or Egress has something to do now. Owner.
 func (a *Adapter) Pending() bool { return a.bell.pending() || a.sched.any() || a.cnpReady() }
@@ -320,4 +321,5 @@ func (a *Adapter) Pending() bool { return a.bell.pending() || a.sched.any() || a
 func (a *Adapter) Advance(now clock.Time) {
 	a.answerBells(now)
 	a.fireTimers(now)
+	a.closeWindows(now)
 }

@@ -2,6 +2,7 @@ package rnic
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -114,6 +115,83 @@ func TestMarkedPacketGivesCNP(t *testing.T) {
 				t.Errorf("%v: %+v", typ, st)
 			}
 		}
+	}
+}
+
+// Marks that come while a CNP's interval runs are answered when it is over, by
+// one CNP, whether or not a packet comes then; when none came, nothing is
+// (SIGCOMM'15 DCQCN §3.1). Presets without that forget them.
+func TestMarksWithinTheIntervalWait(t *testing.T) {
+	for _, typ := range []ib.QPType{ib.RC, ib.UC, ib.UD} {
+		for _, c := range []struct {
+			preset string
+			marks  []time.Duration
+			cnps   []time.Duration
+		}{
+			{"paper", []time.Duration{0}, []time.Duration{0}},
+			{"paper", []time.Duration{0, 10, 20}, []time.Duration{0, 50}},
+			{"paper", []time.Duration{0, 49, 60, 99, 200}, []time.Duration{0, 50, 100, 200}},
+			{"mlx5", []time.Duration{0, 1, 3, 10}, []time.Duration{0, 10}},
+		} {
+			p := markingPair(t, typ, c.preset, nil)
+			var ah ib.AH
+			if typ == ib.UD {
+				var err error
+				if ah, err = p.a.CreateAH(p.a.pd, &ib.AV{DGID: ib.GIDFromAddr(addrB), SL: 3}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var got []time.Duration
+			next := 0
+			for now := range time.Duration(300) {
+				if d := p.b.Deadline(); d < clock.Time(now*time.Microsecond) {
+					t.Fatalf("%v %s: deadline %v is past at %d µs", typ, c.preset, d, now)
+				}
+				p.at(now * time.Microsecond)
+				if next < len(c.marks) && c.marks[next] == now {
+					next++
+					wr := ib.SendWR{Op: ib.Write, Remote: p.remote, SGL: []ib.SGE{{Addr: testBase, Length: 100, LKey: p.keyA}}}
+					if typ == ib.UD {
+						wr.Op, wr.UD = ib.Send, ib.Datagram{AH: ah, QPN: p.qb.qpn, QKey: testQKey}
+					}
+					if _, err := p.qa.Post([]ib.SendWR{wr}, nil); err != nil {
+						t.Fatal(err)
+					}
+					for p.carry(0, true) {
+					}
+				}
+				for p.carry(1, false) {
+					if wire.Opcode(p.run.Buf[0]) == wire.CNP {
+						got = append(got, now)
+					}
+				}
+			}
+			if !slices.Equal(got, c.cnps) {
+				t.Errorf("%v %s, marks at %d µs: CNPs at %d, want %d", typ, c.preset, c.marks, got, c.cnps)
+			}
+		}
+	}
+}
+
+// A queue pair that is gone owes nothing.
+func TestDestroyedQueuePairSendsNoCNP(t *testing.T) {
+	p := markingPair(t, ib.RC, "paper", nil)
+	for range 2 {
+		wr := ib.SendWR{Op: ib.Write, Remote: p.remote, SGL: []ib.SGE{{Addr: testBase, Length: 100, LKey: p.keyA}}}
+		if _, err := p.qa.Post([]ib.SendWR{wr}, nil); err != nil {
+			t.Fatal(err)
+		}
+		for p.carry(0, true) {
+		}
+		for p.carry(1, false) {
+		}
+	}
+	if err := p.b.DestroyQP(p.now, p.qb); err != nil {
+		t.Fatal(err)
+	}
+	p.at(time.Millisecond)
+	if p.carry(1, false) || p.b.Deadline() != clock.Never {
+		t.Errorf("a packet, or deadline %v", p.b.Deadline())
 	}
 }
 

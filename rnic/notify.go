@@ -27,6 +27,63 @@ type notice struct {
 	from  ib.QPN // here
 	due   bool   // a CNP is due
 	inRow bool   // it is in the list, due or not
+
+	// Under Params.NPWindow: its place among those whose window is open.
+	later    *notice
+	inWindow bool
+	gone     bool // its queue pair is
+}
+
+// windows is the list of notification points whose window is open, by the
+// instant at which it closes: all windows are equally long.
+type windows struct{ head, tail *notice }
+
+func (l *windows) push(n *notice) {
+	if n.inWindow {
+		return
+	}
+	n.inWindow, n.later = true, nil
+	if l.tail != nil {
+		l.tail.later = n
+	} else {
+		l.head = n
+	}
+	l.tail = n
+}
+
+func (l *windows) pop() {
+	n := l.head
+	if l.head = n.later; l.head == nil {
+		l.tail = nil
+	}
+	n.later, n.inWindow = nil, false
+}
+
+// opened notes that a CNP of n begins a window, in which marks may come that
+// are answered at its end.
+func (a *Adapter) opened(n *notice) {
+	if a.notify.NPWindow {
+		a.windows.push(n)
+	}
+}
+
+// windowEnd returns the instant at which the oldest window closes, or Never.
+func (a *Adapter) windowEnd() clock.Time {
+	if n := a.windows.head; n != nil {
+		return n.np.Ends(a.notify)
+	}
+	return clock.Never
+}
+
+// closeWindows answers the marks of windows that are over.
+func (a *Adapter) closeWindows(now clock.Time) {
+	for n := a.windows.head; n != nil && n.np.Ends(a.notify) <= now; n = a.windows.head {
+		a.windows.pop()
+		if n.np.Due(now, a.notify) && !n.gone {
+			a.cnps.push(n)
+			a.windows.push(n)
+		}
+	}
 }
 
 // notices is the list of those with a CNP due, oldest first.
@@ -78,6 +135,7 @@ func (a *Adapter) marked(now clock.Time, q *QP, p *wire.Packet, src netip.Addr, 
 		n := a.flow(q, p, src, row)
 		if n != nil && n.np.Marked(now, params) {
 			a.cnps.push(n)
+			a.opened(n)
 		}
 		return
 	}
@@ -90,6 +148,7 @@ func (a *Adapter) marked(now clock.Time, q *QP, p *wire.Packet, src netip.Addr, 
 	if q.np.np.Marked(now, params) {
 		q.np.qpn = q.attr.destQPN
 		a.cnps.push(q.np)
+		a.opened(q.np)
 	}
 }
 
@@ -119,7 +178,7 @@ func (a *Adapter) flow(q *QP, p *wire.Packet, src netip.Addr, row uint16) *notic
 	if f.src == src && f.notice.qpn == p.DETH.SrcQPN && f.from == q.qpn {
 		return &f.notice
 	}
-	if f.inRow {
+	if f.inRow || f.inWindow && a.cfg.DCQCN.NPWindow && f.np.Deadline(a.notify) != clock.Never {
 		return nil // its CNP first
 	}
 	gid := ib.GIDFromAddr(src)
@@ -127,7 +186,7 @@ func (a *Adapter) flow(q *QP, p *wire.Packet, src netip.Addr, row uint16) *notic
 	if err != nil {
 		return nil
 	}
-	*f = datagramFlow{src: src, way: way, notice: notice{path: &f.way, qpn: p.DETH.SrcQPN, from: q.qpn}}
+	*f = datagramFlow{src: src, way: way, notice: notice{path: &f.way, qpn: p.DETH.SrcQPN, from: q.qpn, later: f.later, inWindow: f.inWindow}}
 	return &f.notice
 }
 

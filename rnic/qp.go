@@ -233,7 +233,8 @@ func (q *QP) forget() {
 	q.path = path{}
 	q.pacer, q.rp = pacer{}, nil
 	if q.np != nil {
-		q.np.due, q.np = false, nil
+		q.np.due, q.np.gone = false, true
+		q.np = nil
 	}
 	q.attr = qpAttr{}
 }

@@ -39,6 +39,15 @@ func (n *NP) Deadline(p *Params) clock.Time {
 	return n.last.Add(p.MinTimeBetweenCNPs)
 }
 
+// Ends returns the instant at which the window of the last CNP is over; 0 if
+// there was none.
+func (n *NP) Ends(p *Params) clock.Time {
+	if !n.sent {
+		return 0
+	}
+	return n.last.Add(p.MinTimeBetweenCNPs)
+}
+
 // Due reports whether a CNP for marks that waited is to be sent now. A new
 // window begins with it. The CNP is sent at the deadline whether or not a
 // packet arrives then (SIGCOMM'15 DCQCN §3.1).
