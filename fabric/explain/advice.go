@@ -67,6 +67,10 @@ func (a *adviser) deadlock() {
 func (a *adviser) storm() {
 	w := a.s.stormRoot()
 	if w == nil {
+		if t := a.s.stormTree(); t != nil {
+			a.say(t.Root.Name+" says stop without end", "it drops what waits for that port", "turn the PFC watchdog on (switch.pfc.watchdog.on)")
+			a.say("its NIC is the root", "", "take %s out of the network and reset its NIC", t.Root)
+		}
 		return
 	}
 	if !w.Watchdog {
@@ -87,7 +91,7 @@ func (a *adviser) loss() {
 		if m.Everywhere {
 			a.say("RDMA travels there and is dropped", "", "turn PFC on for priority %d (switch.pfc.priorities), or move RDMA to one that has it", m.Want)
 		} else {
-			a.say(fmt.Sprintf("it puts them into priority %d, without PFC", m.Got), "", "map the flows' DSCP to priority %d on %s (switch.dscp_map), as its neighbours do", m.Want, m.At)
+			a.say(fmt.Sprintf("it puts them into priority %d", m.Got), "", "map the flows' DSCP to priority %d at %s (switch.dscp_map), as its neighbours do", m.Want, m.At)
 		}
 	}
 	if i := slices.IndexFunc(l.Deaf, func(d Deaf) bool { return d.Drops > 0 }); i >= 0 {

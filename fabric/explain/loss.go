@@ -105,7 +105,7 @@ func (s *stops) loss() *Loss {
 			}
 		}
 	}
-	out.Misfits = n.misfits()
+	out.Misfits = append(n.misfits(), n.unheard(places)...)
 	out.Deaf = n.deaf(places)
 	out.Mute = n.mute(places)
 	if out.Drops+out.Cut+out.Again+out.Timeouts == 0 && out.FailedCount+len(out.Misfits)+len(out.Deaf) == 0 {
@@ -222,6 +222,57 @@ func (n *net) misfits() []Misfit {
 	return out
 }
 
+// unheard finds neighbours that send what is lossless here in another priority,
+// and so cannot be stopped: a port says stop in a priority in which the other
+// end has sent nothing. (A port counts what comes in by the sender's priority.)
+func (n *net) unheard(places []LossPlace) []Misfit {
+	var out []Misfit
+	for e := range n.node {
+		p := n.port(int32(e))
+		peer := n.peer(int32(e))
+		if peer == none {
+			continue
+		}
+		got := 0
+		for prio := range p.Prio {
+			if p.Prio[prio].RxPackets > p.Prio[got].RxPackets {
+				got = prio
+			}
+		}
+		for prio := range p.Prio {
+			if p.Prio[prio].PauseTx < deafStops || p.Prio[prio].RxPackets > 0 || p.Prio[got].RxPackets == 0 {
+				continue
+			}
+			m := Misfit{At: n.nodePlace(n.node[peer]), Want: uint8(prio), Got: uint8(got)}
+			m.Drops = dropsAt(places, n.place(int32(e)), uint8(prio))
+			for _, i := range n.through(peer) {
+				if n.flows[i].f.Prio == uint8(prio) {
+					m.Flows++
+				}
+			}
+			if j := slices.IndexFunc(out, func(x Misfit) bool { return x.At == m.At && x.Want == m.Want && x.Got == m.Got }); j >= 0 {
+				out[j].Drops += m.Drops
+				out[j].Flows += m.Flows
+				continue
+			}
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// dropsAt counts what was dropped at an ingress for lack of room.
+func dropsAt(places []LossPlace, at Place, prio uint8) uint64 {
+	var sum uint64
+	for i := range places {
+		p := &places[i]
+		if p.At == at && p.Prio == prio && (p.Reason == result.DropNoBuffer || p.Reason == result.DropHeadroom) {
+			sum += p.Count
+		}
+	}
+	return sum
+}
+
 // deaf finds ports whose PFC frames the other end did not obey.
 func (n *net) deaf(places []LossPlace) []Deaf {
 	var out []Deaf
@@ -240,11 +291,7 @@ func (n *net) deaf(places []LossPlace) []Deaf {
 				At: n.place(int32(e)), Peer: n.place(peer), Prio: uint8(prio), Stops: p.Prio[prio].PauseTx, Heard: there.PauseRx,
 				IsHost: !n.r.Nodes[n.node[peer]].Switch,
 			}
-			for i := range places {
-				if places[i].At == d.At && places[i].Prio == d.Prio && (places[i].Reason == result.DropNoBuffer || places[i].Reason == result.DropHeadroom) {
-					d.Drops += places[i].Count
-				}
-			}
+			d.Drops = dropsAt(places, d.At, d.Prio)
 			out = append(out, d)
 		}
 	}

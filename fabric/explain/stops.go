@@ -2,7 +2,6 @@ package explain
 
 import (
 	"slices"
-	"sort"
 
 	"github.com/verbena-rdma/verbena/fabric/result"
 	"github.com/verbena-rdma/verbena/fabric/sim"
@@ -40,11 +39,11 @@ func rootOf(root int32) (node int32, whole bool) {
 	return none, false
 }
 
-// stops is every stop of a run, in order of time, and by egress and priority.
+// stops is every stop of a run, and by egress and priority.
 type stops struct {
 	n    *net
 	all  []stop
-	by   [][]int32 // index egress*8+prio: its stops in order of time
+	by   [][]int32 // index egress*8+prio: its stops
 	when []spans   // the same as a set
 	// inner marks an egress (and priority) that is not a root, since it was
 	// itself stopped too long.
@@ -103,24 +102,30 @@ func readStops(n *net) *stops {
 	for k := range open {
 		end(k, n.r.End)
 	}
+	s.sets()
+	s.findInner()
+	s.resolve()
 	for i := range s.all {
 		k := s.key(s.all[i].egress, s.all[i].prio)
 		s.by[k] = append(s.by[k], int32(i))
 	}
-	s.when = make([]spans, len(s.by))
-	for k, list := range s.by {
-		if len(list) == 0 {
-			continue
-		}
-		w := make([]Window, len(list))
-		for j, i := range list {
-			w[j] = Window{s.all[i].from, s.all[i].to}
-		}
-		s.when[k] = union(w)
-	}
-	s.findInner()
-	s.resolve()
 	return s
+}
+
+// sets fills in when each egress was stopped.
+func (s *stops) sets() {
+	w := make([][]Window, len(s.by))
+	for i := range s.all {
+		t := &s.all[i]
+		k := s.key(t.egress, t.prio)
+		w[k] = append(w[k], Window{t.from, t.to})
+	}
+	s.when = make([]spans, len(w))
+	for k := range w {
+		if len(w[k]) > 0 {
+			s.when[k] = union(w[k])
+		}
+	}
 }
 
 func (s *stops) stop(p *result.Pause, e int32) stop {
@@ -179,33 +184,95 @@ func (s *stops) alternating() []spans {
 	return out
 }
 
-// resolve follows each stop to its root. A stop's parent began no later than
-// it, so in order of time the parent is known already: a cycle of stops ends at
-// what closed it, and nothing goes round.
+// resolver follows stops to their roots, in order of time.
+//
+// A stop whose reason is an inner egress has for its parent the stop of that
+// egress which stands then, and the parent's root. The parent often comes after
+// it (an egress fills, stops others, and only then is stopped itself), so when an
+// egress is stopped anew all that stand for its sake are looked at again, and
+// cut in two if their root is another from now on.
+type resolver struct {
+	*stops
+	last []int32   // by key: its latest stop so far, none
+	kids [][]int32 // by key: stops that were made for its sake; some are over
+	most int       // stops, with what is cut off: then nothing is cut any more
+}
+
 func (s *stops) resolve() {
-	for i := range s.all {
-		t := &s.all[i]
-		t.parent, t.level = none, 1
-		if s.byHost(t) {
-			t.root = rootNode(t.node)
-			continue
-		}
-		t.root = t.reason
-		k := s.key(t.reason, t.prio)
-		if !s.inner[k] {
-			continue
-		}
-		p := s.latest(k, t.from, int32(i))
-		if p == none || s.all[p].to.Add(lookBack) < t.from || s.all[p].level >= maxDepth {
-			continue
-		}
-		t.parent, t.root, t.level = p, s.all[p].root, s.all[p].level+1
+	r := &resolver{stops: s, last: make([]int32, len(s.when)), kids: make([][]int32, len(s.when)), most: cutFactor * len(s.all)}
+	for k := range r.last {
+		r.last[k] = none
+	}
+	for i, n := 0, len(s.all); i < n; i++ { // what is cut off is resolved already
+		r.enter(int32(i))
 	}
 	for i := range s.all {
 		if d := s.deadlockOf(s.all[i].root, s.all[i].prio); d != nil {
 			s.all[i].root = s.n.egress(d.Cycle[0].Node, d.Cycle[0].Port)
 		}
 	}
+}
+
+func (r *resolver) enter(i int32) {
+	t := &r.all[i]
+	t.parent, t.level = none, 1
+	if r.byHost(t) {
+		t.root = rootNode(t.node)
+	} else {
+		k := r.key(t.reason, t.prio)
+		t.root = t.reason
+		if p := r.last[k]; r.inner[k] && p != none && r.all[p].to.Add(lookBack) >= t.from && r.all[p].level < maxDepth {
+			t.parent, t.root, t.level = p, r.all[p].root, r.all[p].level+1
+		}
+		r.kids[k] = append(r.kids[k], i)
+	}
+	r.last[r.key(t.egress, t.prio)] = i
+	r.spread(i)
+}
+
+// spread hands the root of a stop that begins on to those that stand for its
+// egress. A cycle ends where the root is known already.
+func (r *resolver) spread(i int32) {
+	t := r.all[i] // a copy: the list grows
+	k := r.key(t.egress, t.prio)
+	if !r.inner[k] || t.level >= maxDepth || len(r.all) >= r.most {
+		return
+	}
+	var changed []int32
+	keep := r.kids[k][:0]
+	for _, j := range r.kids[k] {
+		c := &r.all[j]
+		if c.to <= t.from {
+			continue
+		}
+		if c.root != t.root {
+			j = r.cut(j, t.from)
+			c = &r.all[j]
+			c.parent, c.root, c.level = i, t.root, t.level+1
+			changed = append(changed, j)
+		}
+		keep = append(keep, j)
+	}
+	r.kids[k] = keep
+	for _, j := range changed {
+		r.spread(j)
+	}
+}
+
+// cut ends a stop at an instant and returns the one that goes on from there.
+func (r *resolver) cut(j int32, at sim.Time) int32 {
+	if r.all[j].from >= at {
+		return j
+	}
+	rest := r.all[j]
+	rest.from, rest.first = at, false
+	r.all[j].to = at
+	r.all = append(r.all, rest)
+	n := int32(len(r.all) - 1)
+	if k := r.key(rest.egress, rest.prio); r.last[k] == j {
+		r.last[k] = n
+	}
+	return n
 }
 
 // deadlockOf returns the deadlock that an egress is part of, nil if none: its
@@ -226,15 +293,4 @@ func (s *stops) deadlockOf(e int32, prio uint8) *result.Deadlock {
 		}
 	}
 	return nil
-}
-
-// latest returns the last stop of a key that began no later than at, and is
-// before stop i.
-func (s *stops) latest(k int, at sim.Time, i int32) int32 {
-	list := s.by[k]
-	j := sort.Search(len(list), func(j int) bool { return list[j] >= i || s.all[list[j]].from > at })
-	if j == 0 {
-		return none
-	}
-	return list[j-1]
 }

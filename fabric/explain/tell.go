@@ -69,7 +69,7 @@ func (s *Story) mainCause() string {
 	case MainStorm:
 		return "pause storm from " + at
 	case MainMisfit:
-		return fmt.Sprintf("RDMA of priority %d is in lossy priority %d at %s", s.Loss.Misfits[0].Want, s.Loss.Misfits[0].Got, at)
+		return fmt.Sprintf("RDMA of priority %d is in priority %d at %s", s.Loss.Misfits[0].Want, s.Loss.Misfits[0].Got, at)
 	case MainDeaf:
 		return "PFC is off at " + at
 	case MainUnroutable:

@@ -67,8 +67,8 @@ func (m *Misfit) sentence() string {
 	if m.Everywhere {
 		return fmt.Sprintf("RoCE in a lossy class: %s in priority %d, which has no PFC; %s.", verb(m.Flows, "flow is", "flows are"), m.Want, plural(m.Drops, "drop"))
 	}
-	return fmt.Sprintf("RoCE in the lossy class: %s puts %s of priority %d into priority %d, which has no PFC; %s. Its map of DSCP (or PCP) to priority is not the others'.",
-		m.At, plural(m.Flows, "flow"), m.Want, m.Got, plural(m.Drops, "drop"))
+	return fmt.Sprintf("RoCE in the wrong class: %s puts %s of priority %d into priority %d, where PFC of priority %d does not hold it; %s. Its map of DSCP (or PCP) to priority is not the others'.",
+		m.At, plural(m.Flows, "flow"), m.Want, m.Got, m.Want, plural(m.Drops, "drop"))
 }
 
 func (d *Deaf) sentence() string {

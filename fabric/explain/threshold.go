@@ -24,6 +24,9 @@ const (
 	// (802.1Qbb; 512 bit times a quantum, at most 65535).
 	pauseQuanta = 65535
 	quantumBits = 512
+	// cutFactor bounds the stops that resolve makes by cutting, in parts of those
+	// there are: an egress with two roots by turns changes all behind it each time.
+	cutFactor = 8
 	// maxDepth bounds chains of stops; longer than any path.
 	maxDepth = 64
 	// maxTrees, branches of a tree and branches below one are what is told in

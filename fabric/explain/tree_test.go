@@ -243,6 +243,27 @@ func TestStopsRunOut(t *testing.T) {
 	}
 }
 
+// The egress of the reason is itself stopped only after it has stopped others,
+// and for ever: from then on they wait for its root.
+func TestReasonIsStoppedLater(t *testing.T) {
+	f := spineLeaf(2, 1, 4)
+	f.flow("", 0, 4, 0, mb, 0, ms)
+	f.stop(f.leaf[0], 0, 4, false, 10*us, 990*us)                 // host 0, for the uplink
+	f.stop(f.spine[0], f.down(0), f.down(1), true, 30*us, 960*us) // the uplink, later
+	f.stop(f.leaf[1], 4, 0, false, 20*us, 970*us)
+	s := Explain(f.sorted())
+	if len(s.Trees) != 2 || s.Trees[0].Root.Name != "leaf1:Ethernet0" || s.Trees[0].Depth() != 3 {
+		t.Fatalf("trees %+v", s.Trees)
+	}
+	host := s.Trees[0].Branches[2]
+	if host.Egress.Name != "host0:eth0" || host.Stopped != 970*us || host.First != 30*us {
+		t.Errorf("host 0 under the root: %+v", host)
+	}
+	if first := s.Trees[1]; first.Root.Name != "leaf0:Ethernet4" || first.Stopped != 20*us || first.Stops != 1 {
+		t.Errorf("before that: %+v", first)
+	}
+}
+
 // No pauses, no tree; and a resume alone is nothing.
 func TestNoTree(t *testing.T) {
 	f := star(3)

@@ -142,8 +142,8 @@ func (s *Story) fault(v *Verdict) bool {
 	case s.stormRoot() != nil:
 		v.Main, v.At = MainStorm, s.stormRoot().By
 	case s.Loss != nil && s.lossFault(v):
-	case len(s.Trees) > 0 && s.Trees[0].Cause.Kind == StormHost:
-		v.Main, v.At = MainStorm, s.Trees[0].Root
+	case s.stormTree() != nil:
+		v.Main, v.At = MainStorm, s.stormTree().Root
 	default:
 		return false
 	}
@@ -159,6 +159,15 @@ func (s *Story) stormRoot() *Storm {
 	}
 	if len(s.Storms) > 0 {
 		return &s.Storms[0]
+	}
+	return nil
+}
+
+// stormTree returns the tree of a storm that is most of all stopped time; nil if
+// there is none.
+func (s *Story) stormTree() *Tree {
+	if len(s.Trees) > 0 && s.Trees[0].Cause.Kind == StormHost {
+		return &s.Trees[0]
 	}
 	return nil
 }
