@@ -136,6 +136,7 @@ func (t *traffic) stream(i int, w *scenario.Workload) (work.Stream, error) {
 		return t.list(w, as, rnd)
 	case scenario.Trace:
 		return t.trace(w, as)
+	case scenario.Permutation, scenario.AllToAll, scenario.AllReduceRing, scenario.AllReduceTree, scenario.Poisson:
 	}
 	hosts := w.Hosts
 	if len(hosts) == 0 {
