@@ -45,7 +45,7 @@ const hpccPreset = "hpcc"
 const perRate Bytes = -1
 
 // hpccBuffer is 16 MiB for each 50 Gb/s of the hosts' rate.
-func hpccBuffer(rate sim.Rate) Bytes { return Bytes(rate / (50 * sim.Gbps / (16 << 20))) }
+func hpccBuffer(rate sim.Rate) Bytes { return Bytes(rate/sim.Mbps) * (16 << 20) / 50_000 }
 
 // applyPreset sets total and cell to a chip's, or all to those of HPCC's simulator.
 func (b *Buffer) applyPreset(name string) error {

@@ -120,9 +120,9 @@ func (l *linter) name(nodes []int32) string {
 	case 1:
 		return s
 	case 2:
-		return s + " and one other"
+		return s + " (and one other)"
 	}
-	return s + " and " + formatInt(int64(len(nodes)-1)) + " others"
+	return s + " (and " + formatInt(int64(len(nodes)-1)) + " others)"
 }
 
 // link describes a port to the arithmetic of headroom.

@@ -176,7 +176,22 @@ func (k *quantityKind) format(v int64) string {
 		if a < size {
 			continue
 		}
-		return sign + decimalText(a, size) + u.name
+		if text := decimalText(a, size); k != byteKind || len(text) < 5 {
+			return sign + text + u.name
+		}
+		break
+	}
+	if k == byteKind && a%1024 == 0 {
+		for _, u := range []unit{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+			if a%uint64(u.size) == 0 {
+				return sign + fmt.Sprint(a/uint64(u.size)) + u.name
+			}
+		}
+	}
+	for _, u := range k.units {
+		if size := uint64(u.size); a >= size {
+			return sign + decimalText(a, size) + u.name
+		}
 	}
 	return fmt.Sprintf("%s%d%s", sign, a, k.finest())
 }
