@@ -13,6 +13,6 @@
 // it happens before the next look, and may stop at any moment. The same
 // scenario gives the same digest on every machine.
 //
-// Read run.go, build.go, names.go, flows.go, lane.go, faults.go, watch.go,
+// Read run.go, build.go, names.go, flows.go, base.go, lane.go, faults.go, watch.go,
 // sample.go, collect.go, capture.go.
 package fabric

@@ -63,39 +63,6 @@ func (r *Run) distinctPaths(f *work.Flow, lanes []*lane) int {
 	return len(seen)
 }
 
-// base returns the completion time of a flow that is alone: the first packet
-// crosses every link, the others follow it at the narrowest, and the
-// acknowledgement crosses all links back. Limits of NICs are not in it.
-func (r *Run) base(f *work.Flow, hops []result.Hop) sim.Time {
-	if len(hops) == 0 || f.Bytes == 0 {
-		return 0
-	}
-	full, head, ack := r.frameSizes(f)
-	gap := r.gap()
-	packets := (f.Bytes + int64(full) - 1) / int64(full)
-	last := int(f.Bytes - (packets-1)*int64(full))
-	first := full
-	if packets == 1 {
-		first = last
-	}
-	slow := r.Ports[hops[0].Node][hops[0].Port].Rate()
-	var t sim.Time
-	for _, h := range hops {
-		p := r.Ports[h.Node][h.Port]
-		slow = min(slow, p.Rate())
-		t += 2*p.Delay() + p.Rate().For(ack+gap)
-		n := first
-		if packets > 1 {
-			n = full
-		}
-		t += p.Rate().For(n + head + gap)
-	}
-	if packets > 1 {
-		t += sim.Time(packets-2)*slow.For(full+head+gap) + slow.For(last+head+gap)
-	}
-	return t
-}
-
 // frameSizes returns the payload of a full packet, what surrounds it, and the
 // length of an acknowledgement.
 func (r *Run) frameSizes(f *work.Flow) (full, head, ack int) {
