@@ -193,7 +193,7 @@ func pfcTables(r *result.Run, most int) []*table {
 }
 
 func pfcTable(node *result.Node, head string, count func(*result.PortPrio) uint64) *table {
-	t := &table{cols: []column{right(head)}}
+	t := &table{cols: []column{name(head)}}
 	for p := range 8 {
 		t.cols = append(t.cols, right("PFC"+strconv.Itoa(p)))
 	}

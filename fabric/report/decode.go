@@ -81,19 +81,24 @@ func (d *decoder) fault(off int64, path, format string, args ...any) error {
 // next returns the next token and where it ends.
 func (d *decoder) next(path string) (json.Token, error) {
 	t, err := d.dec.Token()
-	if err == nil {
-		return t, nil
+	if err != nil {
+		return nil, d.broken(err, path)
 	}
+	return t, nil
+}
+
+// broken says why the next token or value could not be read.
+func (d *decoder) broken(err error, path string) error {
 	var bad *json.SyntaxError
 	switch {
 	case errors.As(err, &bad):
-		return nil, d.fault(bad.Offset-1, path, "not JSON: %s", strings.TrimPrefix(bad.Error(), "json: "))
+		return d.fault(bad.Offset-1, path, "not JSON: %s", strings.TrimPrefix(bad.Error(), "json: "))
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, d.fault(d.lines.n, path, "the file ends early")
+		return d.fault(d.lines.n, path, "the file ends early")
 	case errors.Is(err, errTooLong):
-		return nil, fmt.Errorf("file of a run: larger than %d bytes", MaxJSON)
+		return fmt.Errorf("file of a run: larger than %d bytes", MaxJSON)
 	}
-	return nil, err // of the reader
+	return err // of the reader
 }
 
 // document reads the head first: what is no file of a run should say so, and
@@ -253,6 +258,9 @@ func (d *decoder) members(v reflect.Value, path string) error {
 }
 
 func (d *decoder) list(v reflect.Value, path string) error {
+	if values, ok := v.Addr().Interface().(*[]int64); ok {
+		return d.values(values, path)
+	}
 	if err := d.open('[', path); err != nil {
 		return err
 	}
@@ -268,13 +276,6 @@ func (d *decoder) list(v reflect.Value, path string) error {
 		v.Grow(1)
 		v.SetLen(i + 1)
 		v.Index(i).SetZero()
-		if v.Type().Elem().Kind() == reflect.Int64 {
-			// Long: values of series. No path is made for each.
-			if err := d.value(v.Index(i), path, nil); err != nil {
-				return err
-			}
-			continue
-		}
 		if err := d.value(v.Index(i), path+"["+strconv.Itoa(i)+"]", nil); err != nil {
 			return err
 		}
@@ -284,6 +285,27 @@ func (d *decoder) list(v reflect.Value, path string) error {
 	}
 	_, err := d.next(path)
 	return err
+}
+
+// values reads the samples of a series in one go: there are millions.
+func (d *decoder) values(v *[]int64, path string) error {
+	*v = nil
+	start := d.dec.InputOffset()
+	err := d.dec.Decode(v)
+	var bad *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &bad):
+		return d.fault(d.dec.InputOffset()-1, path, "a list in which %s is not a whole number of 64 bits", bad.Value)
+	case errors.As(err, &syntax): // its offset is not of the file
+		return d.fault(start, path, "not JSON: %s", syntax.Error())
+	case err != nil:
+		return d.broken(err, path)
+	}
+	if d.used += 8 * int64(cap(*v)); d.used > maxMemory {
+		return d.fault(d.dec.InputOffset(), path, "more than %d bytes of memory are needed", int64(maxMemory))
+	}
+	return nil
 }
 
 // prios reads elements of an array that say their own number.

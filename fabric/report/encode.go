@@ -1,11 +1,15 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"reflect"
 	"strconv"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/verbena-rdma/verbena/fabric/sim"
 )
@@ -189,7 +193,25 @@ func (e *encoder) prios(v reflect.Value) {
 	e.s("]")
 }
 
+// text writes a string. Broken UTF-8 becomes U+FFFD; what a terminal or a page
+// would not show as a character is escaped.
 func (e *encoder) text(s string) {
-	b, _ := json.Marshal(s) // a string always can; broken UTF-8 becomes U+FFFD
-	e.b = append(e.b, b...)
+	b, _ := json.Marshal(s) // a string always can
+	if bytes.IndexFunc(b, hidden) < 0 {
+		e.b = append(e.b, b...)
+		return
+	}
+	for _, r := range string(b) {
+		switch {
+		case !hidden(r):
+			e.b = utf8.AppendRune(e.b, r)
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			e.b = fmt.Appendf(e.b, `\u%04x\u%04x`, hi, lo)
+		default:
+			e.b = fmt.Appendf(e.b, `\u%04x`, r)
+		}
+	}
 }
+
+func hidden(r rune) bool { return r >= 0x7f && !unicode.IsPrint(r) }

@@ -137,7 +137,7 @@ type nicView struct{ Name, Text string }
 func viewOf(r *result.Run, p Page) (*view, error) {
 	head := headLines(r)
 	v := &view{
-		Title: head[0], Head: head[1:], Command: p.Command, Version: p.Version,
+		Title: head[0], Head: head[1:], Command: printable(p.Command), Version: clean(p.Version),
 		Style: template.CSS(plot.Style() + "\n" + pageCSS), Script: template.JS(pageJS), //nolint:gosec // ours
 		Seed: r.Seed, Digest: fmt.Sprintf("%016x", r.Digest), JSON: "null",
 		Source: printable(r.Source),

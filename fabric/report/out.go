@@ -28,11 +28,10 @@ func (r *row) next() {
 }
 
 // empty adds n cells without content.
-func (r *row) empty(n int) *row {
+func (r *row) empty(n int) {
 	for range n {
 		r.next()
 	}
-	return r
 }
 
 func (r *row) int(n int64) *row {

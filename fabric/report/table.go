@@ -18,11 +18,13 @@ type table struct {
 
 type column struct {
 	head string
-	left bool // text; numbers stand to the right
+	left bool // numbers stand to the right
+	cut  bool // may be shortened: names, not numbers
 }
 
-func left(head string) column  { return column{head, true} }
-func right(head string) column { return column{head, false} }
+func left(head string) column  { return column{head, true, true} }
+func right(head string) column { return column{head: head} }
+func name(head string) column  { return column{head: head, cut: true} }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
@@ -33,7 +35,7 @@ const gap = 2
 // further lines, and other text columns are cut.
 func (t *table) write(o out) {
 	if t.title != "" {
-		_, _ = o.WriteString(t.title + "\n")
+		_, _ = o.WriteString(shorten(t.title, TextWidth) + "\n")
 	}
 	if len(t.cols) > 0 && len(t.rows) > 0 {
 		t.grid(o)
@@ -63,7 +65,7 @@ func (t *table) grid(o out) {
 	for total(widths, space) > TextWidth {
 		widest := -1
 		for i, c := range t.cols {
-			if c.left && i < last && widths[i] > 6 && (widest < 0 || widths[i] > widths[widest]) {
+			if c.cut && (i < last || !c.left) && widths[i] > 6 && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}

@@ -16,7 +16,7 @@ const (
 	topoRow    = 96  // pixels between tiers
 	topoTop    = 66  // of the highest tier
 	maxHosts   = 64  // more: one box for the hosts of a leaf
-	maxLinks   = 800 // more: only links on which somebody was stopped
+	maxLinks   = 800 // more: only those on which somebody was stopped
 	maxHalves  = 400 // stopped ones, the longest
 	labelRoom  = 34  // pixels that a name needs
 	rootsDrawn = 3
@@ -26,7 +26,6 @@ const (
 type spot struct {
 	x, y  float64
 	nodes []int32
-	drawn bool
 }
 
 // topologyPlan is where everything is.
@@ -153,44 +152,68 @@ func (p *topologyPlan) pausedFor(port *result.Port) float64 {
 	return math.Min(1, most)
 }
 
-// links draws all links once, plain, and over them the stopped halves; it
-// returns how many egresses were stopped.
+// links draws the links, one for each two places, and over them the stopped
+// halves; it returns how many egresses were stopped.
 func (p *topologyPlan) links(d *plot.Drawing, t *tree) (paused int) {
-	n := 0
-	for i := range p.r.Nodes {
-		n += len(p.r.Nodes[i].Ports)
-	}
-	all := n/2 <= maxLinks
-	drawn := map[[2]int]bool{} // pairs of spots; looked up, never walked
-	for i := range p.r.Nodes {
-		for j := range p.r.Nodes[i].Ports {
-			port := &p.r.Nodes[i].Ports[j]
-			if at(p.r, port.Peer, port.PeerPort) == nil || int(port.Peer) < i {
-				continue
-			}
-			a, b := p.of[i], p.of[port.Peer]
-			if !all || a == b || drawn[[2]int{a, b}] {
-				continue
-			}
-			drawn[[2]int{a, b}] = true
-			ink := plot.Pen{Ink: plot.Grid, Width: 1}
+	n := names{p.r}
+	if ls := p.plain(); len(ls) <= maxLinks {
+		for _, l := range ls {
+			port := at(p.r, l.node, l.port)
+			pen := plot.Pen{Ink: plot.Grid, Width: 1}
 			if port.Down > 0 {
-				ink = plot.Pen{Ink: plot.Muted, Width: 1, Dash: []float64{2, 4}}
+				pen = plot.Pen{Ink: plot.Muted, Width: 1, Dash: []float64{2, 4}}
 			}
-			d.Path(p.bow(a, b), ink, names{p.r}.port(int32(i), int32(j))+" to "+names{p.r}.port(port.Peer, port.PeerPort)+", "+rateText(port.Rate))
+			tip := n.port(l.node, l.port) + " to " + n.port(l.peer, port.PeerPort) + ", " + rateText(port.Rate)
+			if l.more > 0 {
+				tip = fmt.Sprintf("%d links, %s each", l.more+1, rateText(port.Rate))
+			}
+			d.Path(p.bow(p.of[l.node], p.of[l.peer]), pen, tip)
 		}
 	}
 	halves := p.stoppedHalves(t)
-	for _, h := range halves[:min(len(halves), maxHalves)] {
-		half := p.bow(p.of[h.node], p.of[h.peer])
+	drawn := map[[2]int]bool{} // places; looked up, never walked
+	for _, h := range halves {
+		ends := [2]int{p.of[h.node], p.of[h.peer]}
+		if drawn[ends] || len(drawn) == maxHalves {
+			continue // the longest of several is drawn
+		}
+		drawn[ends] = true
+		half := p.bow(ends[0], ends[1])
 		half = half[:len(half)/2+1]
-		tip := fmt.Sprintf("%s stopped by %s for %s of the time", names{p.r}.port(h.node, h.port), names{p.r}.node(h.peer), shareText(h.share, 1))
+		tip := fmt.Sprintf("%s stopped by %s for %s of the time", n.port(h.node, h.port), n.node(h.peer), shareText(h.share, 1))
 		if h.level > 0 {
 			tip += fmt.Sprintf(", %d from the root", h.level)
 		}
 		d.Path(half, plot.Pen{Ink: levelInk(h.level), Width: 1.5 + float64(4*h.share)}, tip)
 	}
 	return len(halves)
+}
+
+// link is one between two places of the picture, and how many more there are.
+type link struct {
+	node, port, peer int32
+	more             int
+}
+
+func (p *topologyPlan) plain() []link {
+	var ls []link
+	index := map[[2]int]int{} // places; looked up, never walked
+	for i := range p.r.Nodes {
+		for j := range p.r.Nodes[i].Ports {
+			port := &p.r.Nodes[i].Ports[j]
+			if at(p.r, port.Peer, port.PeerPort) == nil || int(port.Peer) < i || p.of[i] == p.of[port.Peer] {
+				continue
+			}
+			ends := [2]int{p.of[i], p.of[port.Peer]}
+			if k, ok := index[ends]; ok {
+				ls[k].more++
+				continue
+			}
+			index[ends] = len(ls)
+			ls = append(ls, link{node: int32(i), port: int32(j), peer: port.Peer})
+		}
+	}
+	return ls
 }
 
 // half is the sender's half of a link on which it was stopped.

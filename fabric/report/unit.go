@@ -51,15 +51,18 @@ func rateText(r sim.Rate) string {
 
 // timeText writes a span; "-" for Never.
 func timeText(t sim.Time) string {
-	switch t {
-	case sim.Never:
+	if t == sim.Never {
 		return "-"
-	case 0:
+	}
+	if t == 0 {
 		return "0"
 	}
-	// Microseconds up to ten milliseconds, so that the columns of a table
-	// can be compared by eye.
-	return fit(float64(t), unit{1e12, "s"}, unit{10e9, "ms"}, unit{1e6, "us"}, unit{1e3, "ns"}, unit{1, "ps"})
+	if t < 10*sim.Millisecond && t > -10*sim.Millisecond {
+		// Microseconds up to here, so that the columns of a table can be
+		// compared by eye.
+		return fit(float64(t), unit{1e6, "us"}, unit{1e3, "ns"}, unit{1, "ps"})
+	}
+	return fit(float64(t), unit{1e12, "s"}, unit{1e9, "ms"})
 }
 
 // countText writes a number of things, with commas up to a million.
