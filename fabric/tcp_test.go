@@ -111,7 +111,7 @@ func TestDCTCPQueueOscillates(t *testing.T) {
 			}
 		}
 		lo, hi := int64(math.MaxInt64), int64(0)
-		const warm, span = 30 * sim.Millisecond, 60 * sim.Millisecond
+		const warm, span = 15 * sim.Millisecond, 20 * sim.Millisecond
 		r.S.Run(warm)
 		from := deliveredBytes(r)
 		for r.S.Next() <= warm+span {
@@ -151,11 +151,12 @@ func deliveredBytes(r *Run) (n int64) {
 }
 
 // Flows of one kind that share a port have the same part of it in the long run,
-// also those that come later.
+// also those that come later. Marks have a slope here: behind a step, flows
+// without any noise of hosts keep their phases for long.
 func TestTCPFlowsAreFair(t *testing.T) {
 	for _, kind := range []string{"dctcp", "reno"} {
 		const n = 5
-		sc, g := tcpStar(t, n+1, 10*sim.Microsecond, "host.tcp.kind="+kind, "switch.ecn.priorities=[0]", "switch.ecn.kmin=100KB", "switch.ecn.kmax=100KB",
+		sc, g := tcpStar(t, n+1, 10*sim.Microsecond, "host.tcp.kind="+kind, "switch.ecn.priorities=[0]", "switch.ecn.kmin=50KB", "switch.ecn.kmax=150KB",
 			"switch.ecn.pmax=1", "until=duration", "duration=1s", "host.tcp.min_rto=1ms")
 		var flows []work.Flow
 		for i := range n {
@@ -164,7 +165,7 @@ func TestTCPFlowsAreFair(t *testing.T) {
 			flows = append(flows, f)
 		}
 		r := startRun(t, sc, g, flows)
-		const warm, span = 20 * sim.Millisecond, 150 * sim.Millisecond
+		const warm, span = 20 * sim.Millisecond, 60 * sim.Millisecond
 		r.S.Run(warm)
 		var from [n]int64
 		for i := range from {
@@ -174,7 +175,7 @@ func TestTCPFlowsAreFair(t *testing.T) {
 		r.S.Run(warm + span)
 		all = deliveredBytes(r) - all
 		for i := range from {
-			if got := float64(r.out[i].Delivered-from[i]) * n / float64(all); math.Abs(got-1) > 0.12 {
+			if got := float64(r.out[i].Delivered-from[i]) * n / float64(all); math.Abs(got-1) > 0.1 {
 				t.Errorf("%s: flow %d has %.3f of its fair share", kind, i, got)
 			}
 		}
@@ -204,7 +205,7 @@ func solveAlpha(w float64) float64 {
 func TestTCPTailLossEnds(t *testing.T) {
 	for _, kind := range []string{"dctcp", "reno"} {
 		for _, what := range []string{"data", "ack", "any"} {
-			for _, count := range []int{1, 3, 8, 12} {
+			for _, count := range []int{1, 3, 7} {
 				sc, g := tcpStar(t, 2, sim.Microsecond, "host.tcp.kind="+kind, "duration=100s")
 				sc.Faults = []scenario.Fault{{Kind: scenario.DropNext, Where: "host1", What: what, Count: count, Priorities: 0xff}}
 				_, res := finish(t, sc, g, []work.Flow{tcpFlow(0, 1, 10_000)})
