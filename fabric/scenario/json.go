@@ -67,7 +67,12 @@ func (r *jsonReader) place(err error) error {
 	}
 	var syn *json.SyntaxError
 	if errors.As(err, &syn) {
-		return errorAt(r.at(int(max(0, syn.Offset-1))), "", "%s", syn.Error())
+		// The offset is that of the character, or the one behind it.
+		at := int(syn.Offset)
+		if c := syn.Error(); at >= len(r.data) || !strings.HasPrefix(c, "invalid character '"+string(r.data[at])) {
+			at = max(0, at-1)
+		}
+		return errorAt(r.at(at), "", "%s", syn.Error())
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errorAt(r.at(len(r.data)), "", "the file ends inside a value")

@@ -110,6 +110,7 @@ func (r *sonicReader) portMaps() {
 	switch {
 	case dscp != "":
 		r.sw.Trust = TrustDSCP
+		r.sw.DSCPMap = DSCPMap{} // what a map does not name is in class 0 (SAI)
 		r.mapInto("DSCP_TO_TC_MAP", dscp, first, path, r.sw.DSCPMap[:])
 	case dot1p != "":
 		r.sw.Trust = TrustPCP
@@ -157,6 +158,9 @@ func (r *sonicReader) loneMaps() {
 		rows := r.c.table(m.table)
 		if len(rows) == 0 {
 			continue
+		}
+		if m.table == "DSCP_TO_TC_MAP" {
+			r.sw.DSCPMap = DSCPMap{}
 		}
 		r.mapInto(m.table, rows[0].key, rows[0].val, sonicPath(m.table, rows[0].key, ""), m.to)
 		if len(rows) > 1 {

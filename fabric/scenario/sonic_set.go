@@ -37,7 +37,8 @@ func (c *SONiC) ports() []string {
 
 func (w *sonicWriter) setPools(now, sw *Switch) {
 	for _, row := range w.c.table("BUFFER_POOL") {
-		if now.Buffer.Total != sw.Buffer.Total && row.val.fieldText("size") == byteText(now.Buffer.Total) {
+		size, err := strconv.ParseInt(row.val.fieldText("size"), 10, 64)
+		if now.Buffer.Total != sw.Buffer.Total && err == nil && (Bytes(size) == now.Buffer.Total || Bytes(size) > sw.Buffer.Total) {
 			w.c.put("BUFFER_POOL", row.key, "size", byteText(sw.Buffer.Total))
 		}
 		if now.Buffer.HeadroomPool != sw.Buffer.HeadroomPool && row.val.get("xoff") != nil {
@@ -89,15 +90,16 @@ func (w *sonicWriter) setProfiles(now, sw *Switch) {
 	a, b := &now.Buffer, &sw.Buffer
 	thresholds := a.Alpha != b.Alpha || a.XOFF != b.XOFF || a.XON != b.XON || a.XONOffset != b.XONOffset || a.Reserved != b.Reserved
 	headroom := a.Headroom != b.Headroom || !slices.Equal(a.HeadroomByRate, b.HeadroomByRate)
-	var lossless, lossy, egress []string
+	seen := map[string]bool{}
 	r := sonicReader{c: w.c}
 	for _, row := range w.c.table("BUFFER_PG") {
 		name := sonicName(row.val.fieldText("profile"))
 		p := w.c.row("BUFFER_PROFILE", name)
+		known := seen[name]
+		seen[name] = true
 		switch {
-		case p == nil || slices.Contains(lossless, name) || slices.Contains(lossy, name):
+		case p == nil || known:
 		case p.get("xoff") != nil:
-			lossless = append(lossless, name)
 			if !thresholds && !headroom {
 				continue
 			}
@@ -114,7 +116,6 @@ func (w *sonicWriter) setProfiles(now, sw *Switch) {
 			}
 			w.setLossless(name, b, h.Bytes)
 		default:
-			lossy = append(lossy, name)
 			if a.LossyAlpha != b.LossyAlpha && p.get("dynamic_th") != nil {
 				w.c.put("BUFFER_PROFILE", name, "dynamic_th", w.exponent("buffer.lossy_alpha", b.LossyAlpha))
 			}
@@ -127,10 +128,10 @@ func (w *sonicWriter) setProfiles(now, sw *Switch) {
 		name := sonicName(row.val.fieldText("profile"))
 		_, from, to, _ := portRows(row.key)
 		p := w.c.row("BUFFER_PROFILE", name)
-		if p == nil || slices.Contains(egress, name) || w.priosOf(from, to)&sw.PFC.Priorities != 0 || p.get("dynamic_th") == nil {
+		if p == nil || seen["egress "+name] || w.priosOf(from, to)&sw.PFC.Priorities != 0 || p.get("dynamic_th") == nil {
 			continue
 		}
-		egress = append(egress, name)
+		seen["egress "+name] = true
 		w.c.put("BUFFER_PROFILE", name, "dynamic_th", w.exponent("buffer.egress_alpha", b.EgressAlpha))
 		w.c.put("BUFFER_PROFILE", name, "size", byteText(b.EgressReserved))
 	}
@@ -138,8 +139,12 @@ func (w *sonicWriter) setProfiles(now, sw *Switch) {
 
 // priosOf returns the priorities whose queues are in a range.
 func (w *sonicWriter) priosOf(from, to int) Prios {
-	r := sonicReader{c: w.c}
-	r.portMaps()
+	if w.queueMap == nil {
+		r := sonicReader{c: w.c}
+		r.portMaps()
+		w.queueMap = &r.queueMap
+	}
+	r := sonicReader{queueMap: *w.queueMap}
 	return r.prios(from, to)
 }
 
@@ -155,12 +160,16 @@ func (w *sonicWriter) setQueues(now, sw *Switch) {
 	}
 	marks := !sameMarks(&now.ECN, &sw.ECN)
 	scheds := now.Scheduler.Strict != sw.Scheduler.Strict || now.Scheduler.Weights != sw.Scheduler.Weights
+	if marks && w.setMarks(rows, sw) {
+		marks = false
+	}
 	if !marks && !scheds {
 		return
 	}
-	names := w.reuse(rows, sw)
-	r := sonicReader{c: w.c}
-	r.portMaps()
+	var names [8]string
+	if marks {
+		names = w.reuse(rows, sw)
+	}
 	fresh := &node{kind: mapKind, pos: w.c.root.get("QUEUE").pos}
 	for _, row := range rows {
 		ports, from, to, _ := portRows(row.key)
@@ -172,7 +181,7 @@ func (w *sonicWriter) setQueues(now, sw *Switch) {
 						f.add(e.key, e.val)
 					}
 				}
-				w.setQueue(f, r.prios(q, q), sw, marks, scheds, names)
+				w.setQueue(f, w.priosOf(q, q), sw, marks, scheds, names)
 			}
 		}
 	}
@@ -181,6 +190,42 @@ func (w *sonicWriter) setQueues(now, sw *Switch) {
 			w.c.root.entries[i].val = fresh
 		}
 	}
+}
+
+// setMarks writes thresholds into the profiles that queues have, if each of
+// them is for priorities that want the same; otherwise it changes nothing.
+func (w *sonicWriter) setMarks(rows []entry, sw *Switch) bool {
+	want := map[string]Mark{}
+	var order []string
+	var covered Prios
+	for _, row := range rows {
+		name := sonicName(row.val.fieldText("wred_profile"))
+		if name == "" {
+			continue
+		}
+		_, from, to, _ := portRows(row.key)
+		prios := w.priosOf(from, to)
+		for p := range uint8(8) {
+			if !prios.Has(p) {
+				continue
+			}
+			m, ok := sw.ECN.For(p, 0)
+			if old, had := want[name]; !ok || had && old != m {
+				return false
+			} else if !had {
+				order = append(order, name)
+			}
+			want[name] = m
+		}
+		covered |= prios
+	}
+	if covered != sw.ECN.Priorities {
+		return false
+	}
+	for _, name := range order {
+		w.setMark(name, want[name])
+	}
+	return true
 }
 
 func (w *sonicWriter) setQueue(f *node, prios Prios, sw *Switch, marks, scheds bool, names [8]string) {

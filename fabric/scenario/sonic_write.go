@@ -33,6 +33,7 @@ func NewSONiC(sw *Switch, ports []SONiCPort, have func(SONiCPort) Bytes) (*SONiC
 
 type sonicWriter struct {
 	c        *SONiC
+	queueMap *PrioMap // see priosOf
 	warnings []Warning
 }
 
@@ -211,13 +212,13 @@ func (w *sonicWriter) lossless(name string, sw *Switch, headroom Bytes) {
 // setLossless writes thresholds into a profile. Its size counts headroom too
 // where it could be read so.
 func (w *sonicWriter) setLossless(name string, b *Buffer, headroom Bytes) {
+	size := b.Reserved
+	if headroom > 0 && (size >= headroom+b.XON || size >= b.XON && w.counted(name)) {
+		size += headroom
+	}
 	w.c.put("BUFFER_PROFILE", name, "xon", byteText(b.XON))
 	w.c.put("BUFFER_PROFILE", name, "xoff", byteText(headroom))
 	w.c.put("BUFFER_PROFILE", name, "xon_offset", byteText(b.XONOffset))
-	size := b.Reserved
-	if headroom > 0 && size >= headroom+b.XON || headroom > 0 && size >= b.XON && w.counted(name, b) {
-		size += headroom
-	}
 	w.c.put("BUFFER_PROFILE", name, "size", byteText(size))
 	p := w.c.root.child("BUFFER_PROFILE").child(name)
 	if b.XOFF > 0 {
@@ -230,11 +231,12 @@ func (w *sonicWriter) setLossless(name string, b *Buffer, headroom Bytes) {
 }
 
 // counted reports whether the size of a profile as it stands counts headroom.
-func (w *sonicWriter) counted(name string, b *Buffer) bool {
+func (w *sonicWriter) counted(name string) bool {
 	p := w.c.row("BUFFER_PROFILE", name)
 	size, err1 := strconv.ParseInt(p.fieldText("size"), 10, 64)
 	xoff, err2 := strconv.ParseInt(p.fieldText("xoff"), 10, 64)
-	return err1 == nil && err2 == nil && size >= xoff+int64(b.XON)
+	xon, _ := strconv.ParseInt(p.fieldText("xon"), 10, 64)
+	return err1 == nil && err2 == nil && size >= xoff+xon
 }
 
 // exponent writes an alpha as the power of two that is nearest below.
