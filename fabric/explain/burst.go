@@ -15,20 +15,24 @@ import (
 // the largest such burst marks nevertheless, and the long flow pays: the
 // threshold must exceed the largest benign burst.
 type Burst struct {
-	Bytes  int64    // user data of the largest
-	Count  int      // bursts in the flow's life
-	Every  sim.Time // their period; 0: irregular
-	Group  string   // of their flows, if it is one
-	From   string   // their sender, if it is one
-	Load   float64  // share of the port that all of them take on average
-	Benign bool     // Load is small
+	Bytes int64    // user data of the largest
+	Count int      // bursts in the flow's life
+	Every sim.Time // their period; 0: irregular
+	Group string   // of their flows, if it is one
+	From  string   // their sender, if it is one
+	Load  float64  // share of the port that all of them take on average
+	// Others is the share that all other flows take, bursts and equals.
+	Others float64
+	// Benign: Others is small, and the flow's max-min share is a good part of
+	// the port, so that nobody is short of anything.
+	Benign bool
 	// Above: the largest is more than Kmin.
 	Above bool
 }
 
-// burst looks at the other flows at an egress in the life of flow i; nil if
-// there are none, or they are not short beside it.
-func (n *net) burst(i, e int32, kmin int64) *Burst {
+// burst looks at the other flows at an egress in the life of flow i, whose
+// max-min share is fair; nil if there are none, or they are not short beside it.
+func (n *net) burst(i, e int32, kmin int64, fair sim.Rate) *Burst {
 	long := &n.flows[i]
 	var ids []int32
 	var bytes int64
@@ -72,7 +76,10 @@ func (n *net) burst(i, e int32, kmin int64) *Burst {
 	b.Every = period(gaps)
 	load := muldiv(bytes, 1000, max(1, n.port(e).Rate.Bytes(long.life())))
 	b.Load = float64(load) / 1000
-	b.Benign = load < benignPermille
+	own := muldiv(long.sent, 1000, max(1, n.port(e).Rate.Bytes(long.life())))
+	others := max(load, n.usedBy(e, long.start, long.end)-own)
+	b.Others = float64(others) / 1000
+	b.Benign = others < benignPermille && int64(fair) >= muldiv(int64(n.port(e).Rate), benignPermille, 1000)
 	b.Above = kmin > 0 && b.Bytes > kmin
 	return b
 }

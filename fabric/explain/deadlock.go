@@ -84,7 +84,10 @@ func (s *stops) deadlock(d *result.Deadlock, trees []Tree) (Locked, bool) {
 		return Locked{}, false
 	}
 	s.members(&out, cycle)
-	out.Opened = s.opened(d, cycle)
+	if out.Until == sim.Never {
+		out.Until = s.letGo(cycle, d)
+	}
+	out.Opened = s.opened(d, out.Until, cycle)
 	s.began(&out, cycle, trees)
 	return out, true
 }
@@ -137,20 +140,37 @@ func (d *Locked) turn(p Place) {
 	d.Turns = append(d.Turns, Turn{p, 1})
 }
 
-func (s *stops) opened(d *result.Deadlock, cycle []int32) Opening {
-	if d.Until == sim.Never {
+// letGo returns when the first egress of a cycle was let go, by the record of
+// stops; Never if all stood to the end.
+func (s *stops) letGo(cycle []int32, d *result.Deadlock) sim.Time {
+	first := sim.Never
+	for _, e := range cycle {
+		if d.Prio > 7 {
+			return sim.Never
+		}
+		for _, w := range s.when[s.key(e, d.Prio)].w {
+			if w.From <= d.At && d.At < w.To && w.To < s.n.r.End {
+				first = min(first, w.To)
+			}
+		}
+	}
+	return first
+}
+
+func (s *stops) opened(d *result.Deadlock, until sim.Time, cycle []int32) Opening {
+	if until == sim.Never {
 		return NeverOpened
 	}
 	in := func(node, port int32) bool { return slices.Contains(cycle, s.n.egress(node, port)) }
 	for i := range s.n.r.Storms {
 		w := &s.n.r.Storms[i]
-		if w.Watchdog && w.Prio == d.Prio && w.From <= d.Until && w.To >= d.At && in(w.Node, w.Port) {
+		if w.Watchdog && w.Prio == d.Prio && w.From <= until && w.To >= d.At && in(w.Node, w.Port) {
 			return OpenedByWatchdog
 		}
 	}
 	for i := range s.n.r.Links {
 		l := &s.n.r.Links[i]
-		if l.At < d.At || l.At > d.Until {
+		if l.At < d.At || l.At > until {
 			continue
 		}
 		if e := s.n.egress(l.Node, l.Port); e != none && (slices.Contains(cycle, e) || slices.Contains(cycle, s.n.peer(e))) {
@@ -159,7 +179,7 @@ func (s *stops) opened(d *result.Deadlock, cycle []int32) Opening {
 	}
 	for i := range s.n.r.Drops {
 		p := &s.n.r.Drops[i]
-		if p.At < d.At || p.At > d.Until || p.Prio != d.Prio {
+		if p.At < d.At || p.At > until || p.Prio != d.Prio {
 			continue
 		}
 		if e := s.n.egress(p.Node, p.Port); e != none && slices.Contains(cycle, s.n.peer(e)) {

@@ -114,6 +114,19 @@ func TestDeadlockOpened(t *testing.T) {
 	}
 }
 
+// The record of stops says when a deadlock opened if the run does not.
+func TestDeadlockLetGo(t *testing.T) {
+	f := ring(3)
+	c := f.r.Deadlocks[0].Cycle[0]
+	p := f.port(c.Node, c.Port)
+	f.r.Pauses = append(f.r.Pauses, result.Pause{At: ms, Node: p.Peer, Port: p.PeerPort, Prio: 3})
+	f.r.Storms = []result.Storm{{From: 25 * us, To: sim.Never, Node: c.Node, Port: c.Port, Prio: 3, Watchdog: true}}
+	d := Explain(f.sorted()).Deadlocks[0]
+	if d.Until != ms || d.Opened != OpenedByWatchdog {
+		t.Errorf("until %v, opened %v", d.Until, d.Opened)
+	}
+}
+
 // Flows that go down and up again are the ones to re-route.
 func TestTurns(t *testing.T) {
 	f := spineLeaf(3, 2, 1)

@@ -34,7 +34,7 @@ func size(n int64) string {
 // speed writes a rate.
 func speed(r sim.Rate) string {
 	switch {
-	case r >= sim.Gbps:
+	case r >= sim.Gbps || r <= 0:
 		return digits(float64(r)/1e9) + " Gb/s"
 	case r >= sim.Mbps:
 		return digits(float64(r)/1e6) + " Mb/s"

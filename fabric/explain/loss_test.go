@@ -185,6 +185,12 @@ func TestLossless(t *testing.T) {
 		{"held", []result.Lossless{port(37500, 30000, 18200, 0)}, HeldOnly, "has 30 KB and needs 37.5 KB"},
 		{"violated", []result.Lossless{port(37500, 30000, 31048, 0)}, Violated, "violated by 1.05 KB at leaf0:Ethernet3 p3: 31 KB of 30 KB, needs 37.5 KB"},
 		{"dropped", []result.Lossless{port(37500, 30000, 30000, 2)}, Violated, "violated by 7.5 KB at leaf0:Ethernet3 p3: 30 KB of 30 KB, needs 37.5 KB, 2 packets dropped"},
+		{
+			"dropped with enough headroom",
+			[]result.Lossless{port(37000, 37500, 36700, 9)},
+			Violated,
+			"violated at leaf0:Ethernet3 p3: 9 packets dropped although its 37.5 KB of headroom are what the formula asks for",
+		},
 		{"nothing known", nil, Unchecked, "Not checked"},
 		{"a port that does not exist", []result.Lossless{{Node: 77, Port: -3, Dropped: 5}}, Unchecked, "Not checked"},
 	}

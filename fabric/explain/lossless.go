@@ -63,16 +63,29 @@ type HeadroomUse struct {
 	Dropped          uint64
 }
 
-// Over is by how many bytes headroom was exceeded: held beyond it, or at least
-// what it lacks if packets were dropped.
+// Over is by how many bytes headroom was exceeded: held beyond it, or what it
+// lacks by the formula if packets were dropped. 0 if it is enough, even if
+// packets were dropped: then the neighbour did not stop.
 func (h *HeadroomUse) Over() int64 {
 	if h.Peak > h.Have {
 		return h.Peak - h.Have
 	}
 	if h.Dropped > 0 {
-		return max(1, h.Need-h.Have)
+		return max(0, h.Need-h.Have)
 	}
 	return 0
+}
+
+// tighter compares what was lost, then what was lacking, then the part of
+// headroom that was used.
+func (h *HeadroomUse) tighter(t *HeadroomUse) bool {
+	if h.Dropped != t.Dropped {
+		return h.Dropped > t.Dropped
+	}
+	if h.Over() != t.Over() {
+		return h.Over() > t.Over()
+	}
+	return float64(h.Peak)*float64(max(t.Have, 1)) > float64(t.Peak)*float64(max(h.Have, 1))
 }
 
 func (n *net) lossless() Losslessness {
@@ -87,7 +100,7 @@ func (n *net) lossless() Losslessness {
 		out.Ports++
 		h := HeadroomUse{n.place(e), l.Prio, l.Need, l.Have, l.Peak, l.Dropped}
 		out.Dropped += l.Dropped
-		if h.Over() > 0 {
+		if h.Over() > 0 || h.Dropped > 0 {
 			bad = append(bad, h)
 		}
 		if h.Need > h.Have {
@@ -96,8 +109,7 @@ func (n *net) lossless() Losslessness {
 				out.Shortest = &h
 			}
 		}
-		// The part used, without a division by nothing.
-		if t := out.Tightest; t == nil || h.Over() > t.Over() || t.Over() == 0 && float64(h.Peak)*float64(max(t.Have, 1)) > float64(t.Peak)*float64(max(h.Have, 1)) {
+		if t := out.Tightest; t == nil || h.tighter(t) {
 			out.Tightest = &h
 		}
 	}

@@ -244,7 +244,7 @@ func (s *stops) told(f *fluid, ports []MarkPort, i int32) Held {
 	for k := range ports {
 		if p := &ports[k]; p.Prio == d.f.Prio && d.crosses(p.egress) {
 			h.At = *p // ports are sorted: the first is the one with most marks
-			h.Burst = n.burst(i, p.egress, p.KMin)
+			h.Burst = n.burst(i, p.egress, p.KMin, h.Fair)
 			break
 		}
 	}

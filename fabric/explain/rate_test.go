@@ -134,6 +134,16 @@ func TestBurstsThatAreCongestion(t *testing.T) {
 	}
 }
 
+// Short flows beside an equal that takes half of the port are no false alarm.
+func TestBurstBesideAnEqual(t *testing.T) {
+	f := falseAlarm(8*kb, 9800*sim.Mbps)
+	f.flow("long", 24, 8, 3, 1150*mb, 0, f.r.End)
+	b := Explain(&f.r).Rates.Held[0].Burst
+	if b.Benign || b.Others < 0.6 || b.Load > 0.03 {
+		t.Errorf("%+v", b)
+	}
+}
+
 func TestPeriod(t *testing.T) {
 	tests := []struct {
 		gaps []sim.Time

@@ -46,7 +46,7 @@ func (v *Verdict) finished() string {
 	if v.Finished < v.Flows {
 		what += " by " + when(v.End)
 	}
-	if v.Interrupted {
+	if v.Interrupted && (v.Why == "" || v.Why == "interrupted") {
 		what += " (interrupted)"
 	}
 	return what
@@ -88,7 +88,7 @@ func (s *Story) mainCause() string {
 	case MainSpread:
 		return fmt.Sprintf("%s at %s spread to %s elsewhere", s.spreadKind(), at, plural(s.Spreading.Count, "flow"))
 	case MainHeld:
-		return "DCQCN holds " + plural(s.Rates.HeldCount, "flow") + " below its share" + ofMarks(at)
+		return "DCQCN holds " + plural(s.Rates.HeldCount, "flow") + " below the fair share" + ofMarks(at)
 	case MainPause:
 		return s.Trees[0].Cause.Kind.String() + " at " + at
 	case MainECMP:

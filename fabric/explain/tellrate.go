@@ -37,10 +37,13 @@ func (s *Story) tellRates() section {
 		sec.say("%s.", text)
 	}
 	if r.HeldCount > 0 {
-		sec.say("%s held below %s of its max-min share by marks alone:", verb(r.HeldCount, "flow was", "flows were"), percent(heldShare))
+		sec.say("%s held below %s of the max-min share by marks alone:", verb(r.HeldCount, "flow was", "flows were"), percent(heldShare))
 	}
 	for i := range r.Held {
-		r.Held[i].tell(&sec)
+		r.Held[i].tell(&sec, i == 0)
+	}
+	if n := r.HeldCount - len(r.Held); n > 0 {
+		sec.item("and %d more", n)
 	}
 	if r.Typical != nil {
 		sec.item("most told: %s", r.Typical.curveText())
@@ -85,10 +88,14 @@ func (h *Held) curveText() string {
 	return text + ": " + strings.Join(q, "; ")
 }
 
-func (h *Held) tell(sec *section) {
+// tell says all of the first flow, and of others what differs.
+func (h *Held) tell(sec *section, first bool) {
 	sec.item("%s", h.curveText())
 	if b := h.Burst; b != nil {
 		sec.paras = append(sec.paras, para{indent: 2, text: b.sentence(h)})
+	}
+	if !first {
+		return
 	}
 	if h.Recovery > 0 {
 		text := fmt.Sprintf("Recovery by additive increase of %s per %s needs %s", speed(h.AI), when(h.IncreaseEvery), when(h.Recovery))
@@ -124,7 +131,9 @@ func (b *Burst) sentence(h *Held) string {
 	if b.Every <= 0 && b.Count != 1 {
 		text = fmt.Sprintf("Rate held at %s because %s meet it at %s", speed(rate), how, h.At.Port)
 	}
-	if b.Above {
+	if b.Above && b.Every <= 0 && b.Count != 1 {
+		text += fmt.Sprintf(" and cross Kmin %s", size(h.At.KMin))
+	} else if b.Above {
 		text += fmt.Sprintf(" and crosses Kmin %s", size(h.At.KMin))
 	}
 	text += fmt.Sprintf("; such bursts take %s of the port on average", percent(b.Load))
@@ -134,7 +143,7 @@ func (b *Burst) sentence(h *Held) string {
 	case b.Benign:
 		text += "."
 	default:
-		text += ", which is congestion."
+		text += fmt.Sprintf(", all other flows %s: that is congestion.", percent(b.Others))
 	}
 	return text
 }

@@ -91,6 +91,10 @@ func (s *Story) tellLossless() section {
 		return sec
 	case Proven:
 		t := l.Tightest
+		if t.Peak == 0 {
+			sec.say("Proven: %s had the headroom that the formula asks for, and none was used.", countPorts(l.Ports))
+			break
+		}
 		sec.say("Proven: %s had the headroom that the formula asks for; the tightest, %s, used %s.", countPorts(l.Ports), t.name(), t.used())
 	case HeldOnly:
 		sec.say("Held, not proven: nothing was lost (%s used %s), but %s than the formula asks for. %s has %s and needs %s.", l.Tightest.name(), l.Tightest.used(),
@@ -114,6 +118,11 @@ func (s *Story) tellViolated(sec *section) {
 	}
 	for i := range l.Violated {
 		h := &l.Violated[i]
+		if h.Over() == 0 {
+			sec.item("violated at %s: %s dropped although its %s of headroom are what the formula asks for: the neighbour did not stop",
+				h.name(), plural(h.Dropped, "packet"), size(h.Have))
+			continue
+		}
 		text := fmt.Sprintf("violated by %s at %s: %s", size(h.Over()), h.name(), h.used())
 		if h.Need > h.Have {
 			text += fmt.Sprintf(", needs %s", size(h.Need))

@@ -83,15 +83,16 @@ const (
 	// periodSpread of the median, make a period.
 	burstCount   = 3
 	periodSpread = 0.2
-	// benignPermille: what bursts take of the port on average, below which
-	// there is no overload and a mark is a false alarm.
+	// benignPermille: what all others take of the port on average, below which
+	// there is no overload and a mark is a false alarm; and the part of the port
+	// that the flow's max-min share must be.
 	benignPermille = 500
 	// cnpLossPermille of CNPs that never arrived are worth a word.
 	cnpLossPermille = 10
 	// silentStopPermille: an egress stopped longer than that without a single
 	// mark in the network: ECN does not act before PFC (1 %, the doctor's rule).
 	silentStopPermille = 10
-	maxHeld            = 5
+	maxHeld            = 4
 	maxMarkPorts       = 4
 
 	// Fairness (fair.go).
@@ -139,7 +140,7 @@ const (
 
 	// deafStops: that many stops without a picosecond of pause at the other end.
 	deafStops     = 2
-	maxLossPlaces = 10
+	maxLossPlaces = 6
 
 	// Storms (deadlock.go): the egress was stopped to the end of the run.
 	maxStorms = 6

@@ -226,7 +226,7 @@ func (s *Story) cost(v *Verdict, n *net) {
 		v.Main, v.At = MainFalseMarks, s.falseMarks().At.Port
 	case s.Spreading.Count > 0:
 		v.Main, v.At = MainSpread, s.Spreading.Victims[0].Root
-	case s.Rates != nil && s.Rates.HeldCount > 0:
+	case s.Rates != nil && s.Rates.HeldCount > 0 && (tier < 0 || s.Rates.HeldCount >= s.Tiers[tier].Crowded):
 		v.Main, v.At = MainHeld, s.Rates.Held[0].At.Port
 	case sender >= 0:
 		v.Main, v.At = MainSender, s.Hosts[sender].Host
