@@ -44,7 +44,7 @@ func TestChartsOfSample(t *testing.T) {
 			t.Errorf("%s has no title or description", c.Name)
 		}
 	}
-	want := []string{"topology", "queues", "rates", "rc", "alpha", "marks", "pauses", "ports", "buffers", "receivers", "fct", "ecmp"}
+	want := []string{"topology", "queues", "rates", "rc", "alpha", "marks", "pauses", "paused", "ports", "buffers", "receivers", "fct", "ecmp"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -77,7 +77,7 @@ func TestTopology(t *testing.T) {
 	has(t, d.Desc, "6 hosts, 4 switches in 2 tiers", "5 egresses were stopped", "most on account of leaf0:Ethernet0")
 	has(t, svg, "spine0:Ethernet0 stopped by leaf0 for 30.0% of the time, 1 from the root",
 		"leaf1:Ethernet12 stopped by spine0 for 12.0% of the time, 2 from the root",
-		"host5:eth0 stopped by leaf1 for 4.0% of the time, 3 from the root", "Framed red: root.")
+		"host5:eth0 stopped by leaf1 for 4.0% of the time, 3 from the root", "Framed red: root.", "deadlock: leaf0:Ethernet12 waits for spine0")
 	r := sample()
 	r.Pauses = nil
 	for i := range r.Nodes {
@@ -115,6 +115,8 @@ func TestOtherCharts(t *testing.T) {
 	if !strings.Contains(d.Desc, strings.TrimSpace(cmpCount(sum)+" CNPs")) {
 		t.Errorf("%q does not say %d CNPs", d.Desc, sum)
 	}
+	d, _ = chart(t, r, "paused")
+	has(t, d.Desc, "spine0:Ethernet0 p3 up to 99.0%") // 5 us·50·2/101 of 5 us
 	_, svg = chart(t, r, "buffers")
 	has(t, svg, "size 12.0 MB is above the chart.")
 }

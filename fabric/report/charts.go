@@ -41,6 +41,7 @@ func Charts(r *result.Run) []Chart {
 	add("alpha", flowChart(r, result.FlowAlpha, "DCQCN: alpha", "alpha", plot.Ratio))
 	add("marks", markChart(r))
 	add("pauses", pauseChart(r))
+	add("paused", pausedChart(r))
 	add("ports", portChart(r))
 	add("buffers", nodeChart(r, result.BufferShared, "Shared buffer in use"))
 	add("receivers", nodeChart(r, result.HostQueue, "Receive buffers of NICs"))
@@ -325,6 +326,27 @@ func portChart(r *result.Run) *plot.Drawing {
 		name := n.series(s)
 		c.Lines = append(c.Lines, plot.Line{Name: name, Points: points(s, 1)})
 		desc = append(desc, name+" up to "+rateText(sim.Rate(peak(s))))
+	}
+	c.Desc = sentence(desc)
+	return c.Draw()
+}
+
+// pausedChart draws the share of each interval in which an egress was stopped.
+func pausedChart(r *result.Run) *plot.Drawing {
+	drawn, more := top(r, result.PausedShare)
+	if len(drawn) == 0 {
+		return nil
+	}
+	n := names{r}
+	c := plot.Chart{
+		Title: "Share of each interval in which an egress was stopped", X: timeAxis(r),
+		Y: plot.Axis{Label: "stopped", Of: plot.Share, To: 1}, Notes: moreNote(more, "egresses"),
+	}
+	var desc []string
+	for _, s := range drawn {
+		name := n.series(s) + " p" + string(rune('0'+s.Prio%8))
+		c.Lines = append(c.Lines, plot.Line{Name: name, Points: points(s, 1/float64(max(1, s.Step)))})
+		desc = append(desc, name+" up to "+shareText(float64(peak(s)), float64(s.Step)))
 	}
 	c.Desc = sentence(desc)
 	return c.Draw()

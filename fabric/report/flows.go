@@ -47,10 +47,7 @@ func groupTable(r *result.Run) *table {
 	}
 	t.notes = append(t.notes, "Goodput: of the group, from its first start to its last finish. Per flow: the median. "+
 		"Slowdown: median of FCT over the FCT on an idle network.")
-	for _, g := range gs {
-		if g.Name == "all" && len(gs) > 1 {
-			break
-		}
+	for _, g := range apart(gs) {
 		if n := g.Flows - g.Finished; n > 0 {
 			t.notes = append(t.notes, fmt.Sprintf("%s: %d not finished (%d running, %d failed, %d not begun); %s of %s delivered.",
 				clean(g.Name), n, g.Running, g.Failed, g.NotBegun, bytesText(g.Delivered), bytesText(g.Bytes)))

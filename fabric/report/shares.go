@@ -95,9 +95,8 @@ func fctChart(r *result.Run) *plot.Drawing {
 	}
 	var desc []string
 	low, high := math.Inf(1), 0.0
-	gs := Groups(r)
-	for _, g := range gs {
-		if g.Finished == 0 || len(gs) > 1 && g.Name == "all" && len(c.Lines) > 0 {
+	for _, g := range apart(Groups(r)) {
+		if g.Finished == 0 {
 			continue
 		}
 		if len(c.Lines) == maxLines {

@@ -73,6 +73,14 @@ func Groups(r *result.Run) []Group {
 	return gs
 }
 
+// apart returns groups without the one of all flows.
+func apart(gs []Group) []Group {
+	if len(gs) > 1 {
+		return gs[:len(gs)-1]
+	}
+	return gs
+}
+
 func groupOf(r *result.Run, name string, flows []*result.Flow) Group {
 	g := Group{Name: name, Flows: len(flows), Min: sim.Never, P50: sim.Never, P99: sim.Never, Max: sim.Never, Mean: sim.Never}
 	var fcts []sim.Time
