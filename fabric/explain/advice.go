@@ -106,6 +106,10 @@ func (a *adviser) loss() {
 	if len(l.Mute) > 0 {
 		a.say("it drops and never says stop", "", "turn PFC on for priority %d at %s (switch.pfc.priorities)", l.Mute[0].Prio, l.Mute[0].At)
 	}
+	if a.s.Verdict.Main == MainLinkDown {
+		a.say("its packets had nowhere to go", "", "mend the link at %s, or give its traffic another way", a.s.Verdict.At)
+		return
+	}
 	for i := range l.Places {
 		p := &l.Places[i]
 		switch p.Reason {
@@ -119,7 +123,7 @@ func (a *adviser) loss() {
 			a.say("packets end there", "", "mend the routes at %s", p.At)
 			return
 		case result.DropError, result.DropDown:
-			a.say(fmt.Sprintf("%s was lost there", plural(p.Count, "packet")), "", "mend the link at %s", p.At)
+			a.say(verb(int(p.Count), "packet was lost there", "packets were lost there"), "", "mend the link at %s", p.At)
 			return
 		case result.DropHostBuffer:
 			a.say("the NIC dropped what the host did not take", "it spreads the host's slowness into the network",
@@ -194,6 +198,9 @@ func (a *adviser) marks() {
 	}
 	if q := r.Silent; q != nil && (q.Limit > 0 || q.KMin > 0) {
 		a.say("PFC acted and ECN did not", "", "bring Kmin (%s) below XOFF (%s at the lowest) of priority %d (switch.ecn.kmin)", size(q.KMin), size(q.Limit), q.Prio)
+	}
+	if r.InData && r.Lost*1000 <= r.CNPs*cnpLossPermille {
+		a.say("they wait in the queues that they tell of", "", "give CNPs a strict priority of their own (host.cnp.priority, switch.scheduler.strict)")
 	}
 	if r.Lost*1000 > r.CNPs*cnpLossPermille {
 		a.say(fmt.Sprintf("%s of %s did not arrive", count(r.Lost), plural(r.CNPs, "CNP")), "",

@@ -16,7 +16,8 @@
 //	fair.go       equal flows with unequal shares, and whether the switch shared by port
 //	ecmp.go       flows on equal links against balls in bins; polarisation
 //	hostlimit.go  receive queues, engine, packet rate, slow receivers
-//	loss.go       what was dropped where, what go-back-N paid; lossless.go: headroom
+//	loss.go       what was dropped where, what go-back-N paid; lossless.go: headroom;
+//	              outage.go: links that were down
 //	counter.go    the counters that an operator would see
 //	advice.go     what to change first
 //	compare.go    what changed from one run to another

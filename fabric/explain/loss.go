@@ -120,6 +120,12 @@ func (s *stops) loss() *Loss {
 	return out
 }
 
+// costs reports whether loss that no rule forbids cost enough to be the main
+// cause.
+func (l *Loss) costs() bool {
+	return l.FailedCount > 0 || l.Timeouts > 0 || l.Again > 0 && l.Again*1000 >= l.Packets*lossCostPermille
+}
+
 // lossPlaces sums drops up by place, priority and reason.
 func (s *stops) lossPlaces(out *Loss) []LossPlace {
 	n := s.n

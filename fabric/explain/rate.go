@@ -19,6 +19,7 @@ type Rates struct {
 	// the difference; those still under way count as lost.
 	CNPs, Handled, Lost uint64
 	CNPPrio             uint8
+	InData              bool // CNPs travel in the class of the port that marked most
 	Cuts, Clamps        uint64
 	FlowsCut            int
 	// Held are flows kept far below their share by marks, the worst first; at
@@ -130,6 +131,7 @@ func (s *stops) rates(f *fluid, trees []Tree) *Rates {
 		out.Silent = s.silent(trees)
 	}
 	out.PortCount = len(ports)
+	out.InData = out.CNPs > 0 && len(ports) > 0 && sh.CNPPrio == ports[0].Prio && sh.CNPPrio != 0
 	out.Ports = ports[:min(maxMarkPorts, len(ports))]
 	return out
 }

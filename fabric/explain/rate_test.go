@@ -195,7 +195,11 @@ func TestLostCNPs(t *testing.T) {
 	if s.Rates.Lost != 450 || s.Rates.CNPs != 900 {
 		t.Errorf("%d of %d lost", s.Rates.Lost, s.Rates.CNPs)
 	}
-	if out := text(t, s); !strings.Contains(out, "50 % of the CNPs") || !strings.Contains(out, "priority 3") {
+	if out := text(t, s); !strings.Contains(out, "50 % of the CNPs") || !strings.Contains(out, "CNPs travel in priority 3 like the data") {
 		t.Error(out)
+	}
+	f.r.Shape.CNPPrio = 6
+	if s := Explain(&f.r); s.Rates.InData {
+		t.Error("CNPs of priority 6 are in the data's class")
 	}
 }

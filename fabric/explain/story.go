@@ -23,6 +23,7 @@ type Story struct {
 	Hosts     []Limit // the one that did most harm first
 	Loss      *Loss   // nil: nothing was lost
 	Lossless  Losslessness
+	Outages   []Outage // links that went down, in order of time
 	Readings  []Reading
 	Advice    []Advice // what to change first; at most maxAdvice
 	Breaches  []string // rules of the simulator that did not hold
@@ -50,6 +51,7 @@ func Explain(r *result.Run) *Story {
 	s.Hosts = st.hostLimits(f)
 	s.Loss = st.loss()
 	s.Lossless = n.lossless()
+	s.Outages = n.outages()
 	for _, b := range r.Breaches {
 		if b.Rule == ruleLossless {
 			continue // a fault of the network, not of the simulator: see Loss

@@ -12,7 +12,7 @@ import (
 func (s *Story) sections() []section {
 	return []section{
 		s.tellVerdict(), s.tellAdvice(), s.tellDeadlocks(), s.tellStorms(), s.tellTrees(), s.tellVictims(), s.tellRates(),
-		s.tellLoss(), s.tellLossless(), s.tellHosts(), s.tellTiers(), s.tellFairness(), s.tellReadings(), s.tellWarnings(),
+		s.tellOutages(), s.tellLoss(), s.tellLossless(), s.tellHosts(), s.tellTiers(), s.tellFairness(), s.tellReadings(), s.tellWarnings(),
 	}
 }
 

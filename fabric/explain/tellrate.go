@@ -26,6 +26,9 @@ func (s *Story) tellRates() section {
 	if r.CNPs > 0 && r.Lost*1000 > r.CNPs*cnpLossPermille {
 		sec.say("%s of the CNPs did not reach a sender: look at the class they travel in (priority %d).", upper(percent(float64(r.Lost)/float64(r.CNPs))), r.CNPPrio)
 	}
+	if r.InData {
+		sec.say("CNPs travel in priority %d like the data: they wait in the queues that they tell of.", r.CNPPrio)
+	}
 	if q := r.Silent; q != nil {
 		text := fmt.Sprintf("PFC acted and ECN did not: %s at root %s, priority %d, and not one mark", plural(q.Stops, "stop"), q.Root, q.Prio)
 		if q.KMin > 0 && q.Limit > 0 {

@@ -7,6 +7,23 @@ import (
 	"github.com/verbena-rdma/verbena/fabric/sim"
 )
 
+func (s *Story) tellOutages() section {
+	sec := section{title: "LINKS DOWN"}
+	for i := range s.Outages {
+		if i == maxLossPlaces {
+			sec.item("and %s more", plural(len(s.Outages)-i, "time"))
+			break
+		}
+		o := &s.Outages[i]
+		end := "to the end of the run"
+		if o.To != sim.Never {
+			end = fmt.Sprintf("to %s, %s", when(o.To), when(o.To-o.From))
+		}
+		sec.item("%s – %s from %s %s", o.Port, o.Peer, when(o.From), end)
+	}
+	return sec
+}
+
 func (s *Story) tellLoss() section {
 	sec := section{title: "LOSS"}
 	l := s.Loss

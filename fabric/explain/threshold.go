@@ -139,8 +139,11 @@ const (
 	// Loss (loss.go).
 
 	// deafStops: that many stops without a picosecond of pause at the other end.
-	deafStops     = 2
-	maxLossPlaces = 6
+	deafStops = 2
+	// lossCostPermille of all packets sent again: loss is the main cause, whatever
+	// else there is. Timeouts and failures always are.
+	lossCostPermille = 50
+	maxLossPlaces    = 6
 
 	// Storms (deadlock.go): the egress was stopped to the end of the run.
 	maxStorms = 6

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/verbena-rdma/verbena/fabric/result"
 	"github.com/verbena-rdma/verbena/fabric/sim"
@@ -93,7 +94,7 @@ func (s *Story) verdict(n *net, f *fluid) Verdict {
 		case result.Running:
 			v.Running++
 			v.silent(clean(d.f.Silent))
-			starved = starved || f.excess(int32(i)) >= slowSlowdown
+			starved = starved || n.isSlow(f, int32(i))
 		}
 	}
 	slices.SortStableFunc(v.Silent, func(a, b Silence) int { return b.Flows - a.Flows })
@@ -106,7 +107,19 @@ func (s *Story) verdict(n *net, f *fluid) Verdict {
 	return v
 }
 
+// isSlow reports whether an unfinished flow is far below its share, or has a
+// share far below what it could send.
+func (n *net) isSlow(f *fluid, i int32) bool {
+	d := &n.flows[i]
+	if len(d.path) == 0 {
+		return false
+	}
+	line := min(n.port(d.path[0]).Rate, n.qpLimit(d))
+	return f.excess(i) >= slowSlowdown || float64(line) >= slowSlowdown*float64(sim.RateOf(d.sent, d.life()))
+}
+
 func (v *Verdict) silent(why string) {
+	why, _, _ = strings.Cut(why, " until ") // instants differ
 	if why == "" {
 		return
 	}
@@ -186,6 +199,8 @@ func (s *Story) lossFault(v *Verdict) bool {
 		v.Main, v.At = MainDeaf, l.Deaf[deaf].Peer
 	case len(l.Mute) > 0:
 		v.Main, v.At = MainDeaf, l.Mute[0].At
+	case never >= 0 && l.Places[never].Reason == result.DropNoRoute && len(s.Outages) > 0:
+		v.Main, v.At = MainLinkDown, s.Outages[0].Port
 	case never >= 0:
 		v.Main, v.At = MainUnroutable, l.Places[never].At
 	case s.Lossless.Verdict == Violated:
@@ -193,9 +208,11 @@ func (s *Story) lossFault(v *Verdict) bool {
 		if t := s.Lossless.Tightest; t != nil {
 			v.At = t.At
 		}
-	case other >= 0 && (l.Again > 0 || l.FailedCount > 0):
+	case other >= 0 && l.costs() && l.Places[other].Reason == result.DropDown && len(s.Outages) > 0:
+		v.Main, v.At = MainLinkDown, s.Outages[0].Port
+	case other >= 0 && l.costs():
 		v.Main, v.At = MainLoss, l.Places[other].At
-	case l.Cut > 0 && l.Again > 0:
+	case l.Cut > 0 && l.costs():
 		v.Main = MainLoss
 	default:
 		return false

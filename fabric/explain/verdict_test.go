@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,6 +32,25 @@ func TestContention(t *testing.T) {
 	s := Explain(&f.r)
 	if s.Verdict.Main != MainContention || s.Verdict.At.Name != "leaf0:Ethernet0" || len(s.Advice) != 0 {
 		t.Errorf("main %v at %s, advice %v", s.Verdict.Main, s.Verdict.At, s.Advice)
+	}
+}
+
+// Unfinished flows that have their fair share of too little are slow all the same.
+func TestUnfinishedContention(t *testing.T) {
+	f := star(4)
+	f.r.End = ms
+	for i := range 3 {
+		fl := f.flow("", 1+i, 0, 0, 100*mb, 0, 0)
+		fl.State, fl.Finish, fl.Delivered = result.Running, sim.Never, 12500*kb/3*1000/1048
+	}
+	if s := Explain(&f.r); s.Verdict.Main != MainContention {
+		t.Errorf("main %v", s.Verdict.Main)
+	}
+	for i := range f.r.Flows {
+		f.r.Flows[i].RateLimit = 34 * g
+	}
+	if s := Explain(&f.r); s.Verdict.Main != AllWell {
+		t.Errorf("as fast as they want: main %v", s.Verdict.Main)
 	}
 }
 
@@ -66,11 +86,11 @@ func TestInterrupted(t *testing.T) {
 	f.r.Interrupted, f.r.Why, f.r.End = true, "interrupted", 100*us
 	for i := range 3 {
 		fl := f.flow("", 1+i, 0, 0, mb, 0, 0)
-		fl.State, fl.Finish, fl.Delivered, fl.Silent = result.Running, sim.Never, 300*kb, "window"
+		fl.State, fl.Finish, fl.Delivered, fl.Silent = result.Running, sim.Never, 300*kb, fmt.Sprintf("paced until %d ns", 1000+i)
 	}
 	f.r.Flows[2].State = result.Waiting
 	out := text(t, Explain(&f.r))
-	for _, want := range []string{"0 of 3 flows finished by 100 us (interrupted)", "2 flows still running, silent for: window (2); 1 flow not started", "The run ended: interrupted."} {
+	for _, want := range []string{"0 of 3 flows finished by 100 us (interrupted)", "2 flows still running, silent for: paced (2); 1 flow not started", "The run ended: interrupted."} {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
