@@ -130,14 +130,33 @@ func (n *net) turns(in, out int32) bool {
 	return n.r.Nodes[a].Tier > n.r.Nodes[b].Tier && n.r.Nodes[c].Tier > n.r.Nodes[b].Tier
 }
 
-func (d *Locked) turn(p Place) {
-	for i := range d.Turns {
-		if d.Turns[i].Node == p {
-			d.Turns[i].Flows++
-			return
+func (d *Locked) turn(p Place) { d.Turns = addTurn(d.Turns, p) }
+
+func addTurn(all []Turn, p Place) []Turn {
+	for i := range all {
+		if all[i].Node == p {
+			all[i].Flows++
+			return all
 		}
 	}
-	d.Turns = append(d.Turns, Turn{p, 1})
+	return append(all, Turn{p, 1})
+}
+
+// allTurns looks at the paths of all flows in a class with PFC.
+func (n *net) allTurns() []Turn {
+	var out []Turn
+	for i := range n.flows {
+		d := &n.flows[i]
+		if d.f.Prio > 7 || n.r.Shape.Lossless&(1<<d.f.Prio) == 0 {
+			continue
+		}
+		for j := 1; j < len(d.path); j++ {
+			if n.turns(d.path[j-1], d.path[j]) {
+				out = addTurn(out, n.nodePlace(n.node[d.path[j]]))
+			}
+		}
+	}
+	return out
 }
 
 // letGo returns when the first egress of a cycle was let go, by the record of

@@ -143,6 +143,26 @@ func TestTurns(t *testing.T) {
 	}
 }
 
+// Flows that go up again are told of without a deadlock; others are not.
+func TestTurnsWithoutDeadlock(t *testing.T) {
+	f := spineLeaf(3, 2, 1)
+	f.r.Flows = append(f.r.Flows, result.Flow{
+		SrcNode: f.host[0], DstNode: f.host[2], Bytes: mb, Prio: 3, State: result.Finished, Finish: ms, Base: ms,
+		Path: []result.Hop{{Node: f.host[0]}, {Node: f.leaf[0], Port: 1}, {Node: f.spine[0], Port: 1}, {Node: f.leaf[1], Port: 2}, {Node: f.spine[1], Port: 2}, {Node: f.leaf[2]}},
+	})
+	s := Explain(&f.r)
+	if len(s.Turns) != 1 || s.Turns[0].Node.Name != "leaf1" || s.Verdict.Main != AllWell {
+		t.Errorf("turns %+v, main %v", s.Turns, s.Verdict.Main)
+	}
+	f.r.Shape.Lossless = 0
+	if s := Explain(&f.r); len(s.Turns) != 0 {
+		t.Errorf("lossy: %+v", s.Turns)
+	}
+	if s := Explain(spread().sorted()); len(s.Turns) != 0 {
+		t.Errorf("up and down once: %+v", s.Turns)
+	}
+}
+
 // Long stops in a chain are no deadlock if none was found.
 func TestNoFalseDeadlock(t *testing.T) {
 	s := Explain(spread().sorted())

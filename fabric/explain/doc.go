@@ -12,18 +12,18 @@
 //	tree.go       who stopped whom, and at which root; cause.go: why the root was full
 //	victim.go     flows that were slowed by congestion that is not on their paths
 //	deadlock.go   cycles of stops, what opened them; storms
-//	rate.go       DCQCN: marks, CNPs, R_C, flows held below their share; burst.go: by what
-//	fair.go       equal flows with unequal shares, and whether the switch shared by port
+//	rate.go       DCQCN: marks and CNPs; held.go: flows held below their share, burst.go: by what
+//	fair.go       equal flows with unequal shares; portfair.go: did the switch share by port
 //	ecmp.go       flows on equal links against balls in bins; polarisation
 //	hostlimit.go  receive queues, engine, packet rate, slow receivers
 //	loss.go       what was dropped where, what go-back-N paid; lossless.go: headroom;
-//	              outage.go: links that were down
+//	              hop.go: wrong classes and PFC that is off on one hop; outage.go: links down
 //	counter.go    the counters that an operator would see
 //	advice.go     what to change first
 //	compare.go    what changed from one run to another
 //
 // The measure of "slow" is fluid.go: the completion time at max-min fair shares
-// of the path, worked out over time. A root is an egress that was full though
+// of the path (maxmin.go), worked out over time. A root is an egress that was full though
 // nobody stopped it; stops.go says how one is told from an egress that merely
 // passes a stop on. Every threshold is in threshold.go.
 //

@@ -17,17 +17,20 @@ type Story struct {
 	Spreading Spreading
 	Deadlocks []Locked
 	Storms    []Storm
-	Rates     *Rates // nil: DCQCN is off
-	Fairness  Fairness
-	Tiers     []Tier  // uplinks from the lowest tier on, then parallel links down
-	Hosts     []Limit // the one that did most harm first
-	Loss      *Loss   // nil: nothing was lost
-	Lossless  Losslessness
-	Outages   []Outage // links that went down, in order of time
-	Readings  []Reading
-	Advice    []Advice // what to change first; at most maxAdvice
-	Breaches  []string // rules of the simulator that did not hold
-	Warnings  []string // of the scenario
+	// Turns are nodes at which flows in a lossless class go up again after they
+	// have come down: what deadlocks are made of, whether there was one or not.
+	Turns    []Turn
+	Rates    *Rates // nil: DCQCN is off
+	Fairness Fairness
+	Tiers    []Tier  // uplinks from the lowest tier on, then parallel links down
+	Hosts    []Limit // the one that did most harm first
+	Loss     *Loss   // nil: nothing was lost
+	Lossless Losslessness
+	Outages  []Outage // links that went down, in order of time
+	Readings []Reading
+	Advice   []Advice // what to change first; at most maxAdvice
+	Breaches []string // rules of the simulator that did not hold
+	Warnings []string // of the scenario
 }
 
 // Explain looks through a run. It believes nothing that it reads and never
@@ -45,6 +48,7 @@ func Explain(r *result.Run) *Story {
 	s.Spreading = st.victims(f)
 	s.Deadlocks = st.deadlocks(s.Trees)
 	s.Storms = st.storms()
+	s.Turns = n.allTurns()
 	s.Rates = st.rates(f, s.Trees)
 	s.Fairness = st.fairness()
 	s.Tiers = n.ecmp(f)

@@ -232,6 +232,14 @@ func (s *Story) tellDeadlocks() section {
 		}
 		s.Deadlocks[i].tell(&sec)
 	}
+	if len(s.Deadlocks) > 0 || len(s.Turns) == 0 {
+		return sec
+	}
+	var at []string
+	for _, t := range s.Turns {
+		at = append(at, fmt.Sprintf("%s (%s)", t.Node, plural(t.Flows, "flow")))
+	}
+	sec.say("None here, but flows of a lossless class go up again after coming down at %s: that can close a cycle.", strings.Join(at, ", "))
 	return sec
 }
 
