@@ -171,3 +171,16 @@ func mean[T ~int64 | ~float64](v []T) float64 {
 func sets(format string, args ...any) []string {
 	return strings.Fields(fmt.Sprintf(format, args...))
 }
+
+// glance notes what flows have delivered at the instant it is called.
+type glance struct {
+	run  *fabric.Run
+	seen []int64
+}
+
+// Handle implements sim.Handler.
+func (g *glance) Handle(sim.Time, uint64) {
+	for _, f := range g.run.Result().Flows {
+		g.seen = append(g.seen, f.Delivered)
+	}
+}
