@@ -208,7 +208,7 @@ func (a *adviser) marks() {
 	}
 	if h := a.s.falseMarks(); h == nil && len(r.Held) > 0 && r.Held[0].Recovery > 0 {
 		h := &r.Held[0]
-		a.say(fmt.Sprintf("from %s to its share takes %s", speed(h.Goodput), when(h.Recovery)), "queues and marks rise with it",
+		a.say(fmt.Sprintf("from %s to %s takes %s", speed(h.Goodput), speed(h.Target), when(h.Recovery)), "queues and marks rise with it",
 			"recover faster: rpg_ai_rate above %s, or rpg_time_reset below %s", speed(h.AI), when(h.IncreaseEvery))
 	}
 }

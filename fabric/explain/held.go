@@ -21,7 +21,8 @@ type Held struct {
 	Additive, Hyper   uint64
 	At                MarkPort // the port of its path that marked most
 	Burst             *Burst   // what crosses its way there
-	Recovery          sim.Time // from Mean (or Goodput) to Fair by additive increase; 0: not known
+	Target            sim.Rate // Line if the bursts are benign, else Fair
+	Recovery          sim.Time // from Mean (or Goodput) to Target by additive increase; 0: not known
 	RecoveryByHyper   sim.Time
 	AI, HAI           sim.Rate
 	IncreaseEvery     sim.Time
@@ -80,8 +81,13 @@ func (s *stops) told(f *fluid, ports []MarkPort, i int32) Held {
 		from = h.Goodput / qps
 	}
 	h.QPs = int(qps)
-	h.Recovery = climb(from, h.Fair/qps, sh.AI, sh.IncreaseEvery)
-	h.RecoveryByHyper = climb(from, h.Fair/qps, sh.HAI, sh.IncreaseEvery)
+	// Where nobody else is short of anything it is the line that it climbs to.
+	h.Target = h.Fair
+	if h.Burst != nil && h.Burst.Benign {
+		h.Target = h.Line
+	}
+	h.Recovery = climb(from, h.Target/qps, sh.AI, sh.IncreaseEvery)
+	h.RecoveryByHyper = climb(from, h.Target/qps, sh.HAI, sh.IncreaseEvery)
 	h.MessageTime = h.Goodput.For(MessageBytes)
 	h.MessageTimeAtLine = h.Line.For(MessageBytes)
 	return h

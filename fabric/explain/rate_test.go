@@ -62,14 +62,13 @@ func TestFalseMarks(t *testing.T) {
 		t.Errorf("load %g", b.Load)
 	}
 	// The share is what the bursts leave: at most payload/frame of the line,
-	// 95.4 Gb/s. (95.4 − 9.8) Gb/s by 5 Mb/s each 300 us are about 5.1 s, and a
-	// tenth of that by 50.
+	// 95.4 Gb/s. From 9.8 to 100 Gb/s by 5 Mb/s each 300 us are 18,040 steps,
+	// 5.412 s, and a tenth of them by 50.
 	if h.Fair < 92*g || h.Fair > 96*g {
 		t.Errorf("share %v", h.Fair)
 	}
-	want := sim.Time(int64(h.Fair-9800*sim.Mbps) / int64(5*sim.Mbps) * int64(300*us))
-	if d := h.Recovery - want; d < 0 || d > 300*us {
-		t.Errorf("recovery %v, want %v", h.Recovery, want)
+	if want := 5412 * ms; h.Recovery != want || h.RecoveryByHyper != want/10 {
+		t.Errorf("recovery %v and %v, want %v and a tenth", h.Recovery, h.RecoveryByHyper, want)
 	}
 	// 256 KiB at 9.8 Gb/s.
 	if want := sim.Rate(9800 * sim.Mbps).For(256 << 10); max(h.MessageTime-want, want-h.MessageTime) > us {

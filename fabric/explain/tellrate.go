@@ -101,7 +101,7 @@ func (h *Held) tell(sec *section, first bool) {
 		return
 	}
 	if h.Recovery > 0 {
-		text := fmt.Sprintf("Recovery by additive increase of %s per %s needs %s", speed(h.AI), when(h.IncreaseEvery), when(h.Recovery))
+		text := fmt.Sprintf("Recovery to %s by additive increase of %s per %s needs %s", speed(h.Target), speed(h.AI), when(h.IncreaseEvery), when(h.Recovery))
 		if h.RecoveryByHyper > 0 {
 			text += fmt.Sprintf(", by hyper increase of %s %s", speed(h.HAI), when(h.RecoveryByHyper))
 		}
