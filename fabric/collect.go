@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"github.com/verbena-rdma/verbena/fabric/host"
 	"github.com/verbena-rdma/verbena/fabric/result"
 	"github.com/verbena-rdma/verbena/fabric/sim"
 	"github.com/verbena-rdma/verbena/fabric/swtch"
@@ -131,7 +132,14 @@ func (r *Run) nodeResult(now sim.Time, node int32, out *result.Run) result.Node 
 		h := &n.Host
 		h.RxQueueRate, h.QPRate, h.PacketRate, h.DrainRate = c.RxRate, c.QPRate, uint64(c.PacketRate), c.DrainRate
 		h.RxBuffer, h.PeakRx = c.RxBuffer, max(h.PeakRx, nic.Stats.RxPeak)
-		for _, q := range nic.Stats.Queues {
+		if len(nic.Stats.Queues) == 0 {
+			continue
+		}
+		for k := range c.RxQueues {
+			var q host.RxQueueStats
+			if k < len(nic.Stats.Queues) {
+				q = nic.Stats.Queues[k]
+			}
 			h.RxQueues = append(h.RxQueues, result.RxQueue{Packets: q.Packets, Bytes: q.Bytes, Busy: q.Busy})
 		}
 	}
@@ -188,11 +196,14 @@ func (r *Run) verdicts(now sim.Time, node int32, sw *swtch.Switch) []result.Loss
 	var all []result.Lossless
 	for i := range r.Ports[node] {
 		for q := range uint8(8) {
-			if st.lossless&(1<<q) == 0 || r.Ports[node][i].Stats.Prio[q].RxBytes == 0 {
+			if st.lossless&(1<<q) == 0 {
 				continue
 			}
 			var c result.PortPrio
 			sw.Count(now, i, q, &c)
+			if r.Ports[node][i].Stats.Prio[q].RxBytes == 0 && c.RxDrops == 0 {
+				continue
+			}
 			all = append(all, result.Lossless{
 				Node: node, Port: int32(i), Prio: q, Need: st.need[i], Have: st.headroom[i], Peak: c.PeakHeadroom, Dropped: c.RxDrops,
 			})

@@ -90,16 +90,6 @@ func (e egress) key() uint64 {
 // too.
 func (r *Run) findCycles(now sim.Time) {
 	w := &r.watch
-	for i := 0; i < len(w.open); {
-		d := &w.deadlocks[w.open[i]]
-		if r.cycleSent(d.Cycle, d.Prio) != r.watch.closed[cycleKey(d.Cycle, d.Prio)].sent {
-			d.Until = now
-			delete(w.closed, cycleKey(d.Cycle, d.Prio))
-			w.open = append(w.open[:i], w.open[i+1:]...)
-			continue
-		}
-		i++
-	}
 	color := make(map[uint64]uint8)
 	var path []egress
 	var visit func(e egress)
@@ -143,8 +133,22 @@ func (r *Run) findCycles(now sim.Time) {
 			}
 		}
 	}
+	// A cycle that is not there any more has opened: somebody resumed, or a
+	// watchdog has thrown away what waited.
+	open := w.open[:0]
+	for _, i := range w.open {
+		d := &w.deadlocks[i]
+		key := cycleKey(d.Cycle, d.Prio)
+		if seen[key] && r.cycleSent(d.Cycle, d.Prio) == w.closed[key].sent {
+			open = append(open, i)
+			continue
+		}
+		d.Until = now
+		delete(w.closed, key)
+	}
+	w.open = open
 	for k := range w.closed {
-		if !seen[k] && !r.isOpen(k) {
+		if !seen[k] {
 			delete(w.closed, k)
 		}
 	}
