@@ -23,6 +23,9 @@ func (a *Adapter) Egress(now clock.Time, r *frame.Run) bool {
 			return true
 		}
 	}
+	if a.sched.fresh != 0 {
+		a.sched.resume(now)
+	}
 	for {
 		q := a.sched.take()
 		if q == nil {

@@ -69,8 +69,11 @@ func (a *Adapter) opened(n *notice) {
 
 // windowEnd returns the instant at which the oldest window closes, or Never.
 func (a *Adapter) windowEnd() clock.Time {
-	if n := a.windows.head; n != nil {
-		return n.np.Ends(a.notify)
+	for n := a.windows.head; n != nil; n = a.windows.head {
+		if !n.gone {
+			return n.np.Ends(a.notify)
+		}
+		a.windows.pop()
 	}
 	return clock.Never
 }

@@ -13,8 +13,9 @@ type Pacing struct {
 	// Burst is how much of its rate a queue pair may send at once, and how much
 	// of what it has not used it keeps: 0 for 50 µs, negative for none at all.
 	// Without any, a packet leaves when the one before it has been paid for, or
-	// as soon after as the adapter is called; only the fraction of a nanosecond
-	// by which it then is late is kept.
+	// as soon after as its turn comes. What it waits for its turn, behind other
+	// queue pairs or the link, is kept for the next packet; time in which it had
+	// nothing to send or its priority was paused is not.
 	Burst time.Duration
 	// Overhead is what each packet counts besides its bytes from BTH to ICRC, at
 	// the pacer and at DCQCN's byte counter.
@@ -66,12 +67,17 @@ func (p *pacer) room(burst time.Duration) int {
 	return int(min(lo/uint64(time.Second), maxRunBytes))
 }
 
-// sent accounts for n bytes that leave now.
-func (p *pacer) sent(now clock.Time, n int, burst time.Duration) {
+// sent accounts for n bytes that leave now, of a queue pair whose turn it could
+// have been since an instant.
+func (p *pacer) sent(now, since clock.Time, n int, burst time.Duration) {
 	if p.rate == 0 {
 		return
 	}
-	if idle := now.Add(-burst); p.ready() < idle {
+	idle := now.Add(-burst)
+	if burst == 0 {
+		idle = since
+	}
+	if p.ready() < idle {
 		p.at, p.frac = idle, 0
 	}
 	t := uint64(n)*8*uint64(time.Second) + p.frac
@@ -120,7 +126,7 @@ func (q *QP) repace(now clock.Time) {
 // paid accounts for what has left now and is subject to pacing: bytes, with
 // what each packet counts besides.
 func (a *Adapter) paid(now clock.Time, q *QP, n int) {
-	q.pacer.sent(now, n, a.burst)
+	q.pacer.sent(now, a.waitsSince(now, q), n, a.burst)
 	if q.rp != nil && q.rp.Limited() {
 		q.rp.Sent(now, n)
 		q.repace(now)

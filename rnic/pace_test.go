@@ -62,12 +62,12 @@ func TestStrictPacingIsExact(t *testing.T) {
 // nothing was posted, nor during a pause. With the default some is.
 func TestStrictPacingSavesNothing(t *testing.T) {
 	const gap = 8192 // ns of a 1,024 B packet at 1 Gb/s
-	atOnce := func(edit func(*Config), hold func(h *host, f *fake)) (n int) {
+	atOnce := func(edit func(*Config), hold func(h *host, q *QP, f *fake)) (n int) {
 		h, q, f := connectedFake(t, edit)
 		h.modify(q, ib.QPAttr{Mask: ib.AttrRateLimit, RateLimitKbps: 1_000_000})
 		one := packets(77, wire.RCSendOnly, 1024-16)[0]
 		drive(t, h, q, 0, 3*gap, f, one)
-		hold(h, f)
+		hold(h, q, f)
 		now := clock.Time(1_000_000)
 		h.Advance(now)
 		h.Pause(0)
@@ -78,15 +78,51 @@ func TestStrictPacingSavesNothing(t *testing.T) {
 		}
 		return n
 	}
-	idle := func(_ *host, f *fake) { f.out = nil }
-	pause := func(h *host, _ *fake) { h.Pause(0xFF) }
-	for name, hold := range map[string]func(*host, *fake){"idle": idle, "paused": pause} {
+	idle := func(h *host, q *QP, f *fake) {
+		f.out = nil
+		h.look(3*gap, q)
+	}
+	pause := func(h *host, _ *QP, _ *fake) { h.Pause(0xFF) }
+	for name, hold := range map[string]func(*host, *QP, *fake){"idle": idle, "paused": pause} {
 		if n := atOnce(strictly(0), hold); n != 1 {
 			t.Errorf("%s: %d packets at once", name, n)
 		}
 		if n := atOnce(nil, hold); n < 6 {
 			t.Errorf("%s: %d packets at once with bursts of 50 µs, which are 6,250 B", name, n)
 		}
+	}
+}
+
+// What a queue pair waits for its turn is not lost: called late, every time, by
+// less than a packet's time, it keeps its rate.
+func TestStrictPacingKeepsWhatItsTurnCosts(t *testing.T) {
+	const gap = 8192 // ns of a 1,024 B packet at 1 Gb/s
+	h, q, f := connectedFake(t, strictly(0))
+	h.modify(q, ib.QPAttr{Mask: ib.AttrRateLimit, RateLimitKbps: 1_000_000})
+	one := packets(77, wire.RCSendOnly, 1024-16)[0]
+	f.out = append(f.out[:0], one, one)
+	h.look(0, q)
+	r := newRun()
+	n := 0
+	for now := clock.Time(0); now < 1000*gap; {
+		h.Advance(now)
+		late := now
+		if n > 0 {
+			late += clock.Time(n*7919) % (gap - 1) // others, or the link, were before it
+		}
+		if !h.Egress(late, r) {
+			t.Fatalf("packet %d: nothing at %d", n, late)
+		}
+		r.Reset()
+		n++
+		f.out = append(f.out[:0], one, one)
+		h.look(late, q)
+		if now = h.Deadline(); now == clock.Never || now < late {
+			now = late // it is its turn already
+		}
+	}
+	if n < 999 || n > 1001 {
+		t.Errorf("%d packets in the time of 1,000", n)
 	}
 }
 
@@ -108,7 +144,7 @@ func TestRateChangeMovesTheNextPacket(t *testing.T) {
 	} {
 		p := pacer{}
 		p.change(clock.Time(c.sent), c.old)
-		p.sent(clock.Time(c.sent), 1024, 0)
+		p.sent(clock.Time(c.sent), clock.Time(c.sent), 1024, 0)
 		p.change(clock.Time(c.at), c.new)
 		if got := p.ready(); got != clock.Time(c.want) {
 			t.Errorf("%d to %d bit/s at %d: ready at %d, want %d", c.old, c.new, c.at, got, c.want)

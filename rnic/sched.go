@@ -1,6 +1,8 @@
 package rnic
 
 import (
+	"math/bits"
+
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/ib"
 )
@@ -12,6 +14,15 @@ type qpSched struct {
 	list       *qpList
 	prev, next *QP
 	prio       uint8 // changes only while in no list
+	// since is when it was put into the ready list: the low bits, as it does not
+	// stay there for seconds.
+	since uint32
+}
+
+// waitsSince returns since when, seen from now, it could have been q's turn.
+func (a *Adapter) waitsSince(now clock.Time, q *QP) clock.Time {
+	t := now - clock.Time(uint32(now)-q.sched.since)
+	return min(now, max(t, a.sched.resumed[q.sched.prio&(numPrios-1)]))
 }
 
 // qpList is a queue of queue pairs, linked through them.
@@ -51,7 +62,17 @@ type scheduler struct {
 	full   uint8 // bit p: ready[p] is not empty
 	paused uint8
 	turn   uint8
+	fresh  uint8 // priorities that are not paused any more, and resumed does not say so yet
 	ready  [numPrios]qpList
+	// resumed is when a priority was last paused no more.
+	resumed [numPrios]clock.Time
+}
+
+// resume notes that priorities go on.
+func (s *scheduler) resume(now clock.Time) {
+	for ; s.fresh != 0; s.fresh &= s.fresh - 1 {
+		s.resumed[bits.TrailingZeros8(s.fresh)] = now
+	}
 }
 
 func (s *scheduler) any() bool { return s.full&^s.paused != 0 }
@@ -97,7 +118,10 @@ func (s *scheduler) take() *QP {
 
 // Pause sets the priorities that may not send, bit p for priority p: what PFC
 // frames from the neighbour say. Owner.
-func (a *Adapter) Pause(prios uint8) { a.sched.paused = prios }
+func (a *Adapter) Pause(prios uint8) {
+	a.sched.fresh |= a.sched.paused &^ prios
+	a.sched.paused = prios
+}
 
 // answerBells tells the engines whose rings have grown.
 func (a *Adapter) answerBells(now clock.Time) {
@@ -150,6 +174,9 @@ func (a *Adapter) place(now clock.Time, q *QP) {
 		}
 	}
 	if at <= now {
+		if q.sched.list == nil {
+			q.sched.since = uint32(now)
+		}
 		a.sched.add(q)
 	} else {
 		a.sched.remove(q)
