@@ -9,7 +9,6 @@ import (
 	"github.com/verbena-rdma/verbena/fabric/scenario"
 	"github.com/verbena-rdma/verbena/fabric/sim"
 	"github.com/verbena-rdma/verbena/fabric/swtch"
-	"github.com/verbena-rdma/verbena/fabric/theory"
 	"github.com/verbena-rdma/verbena/fabric/topo"
 	"github.com/verbena-rdma/verbena/fabric/work"
 	"github.com/verbena-rdma/verbena/ib"
@@ -110,18 +109,14 @@ func (r *Run) addNode(node int32, params map[string]*dcqcn.Params) error {
 	return nil
 }
 
-// maxFrame is the longest frame of the scenario, destination MAC to FCS.
-func (r *Run) maxFrame() int64 {
+// linkOf is what the headroom behind a port depends on.
+func (r *Run) linkOf(node int32, i int) scenario.PortLink {
+	l := r.Graph.Link(node, int32(i))
 	p := &r.Scenario.Packet
-	n := p.Payload
-	if n == 0 {
-		n = p.MTU
+	return scenario.PortLink{
+		Rate: l.Rate, Delay: l.Delay, Response: r.responseAt(node, i),
+		MaxFrame: r.Scenario.MaxFrame(), Least: p.LeastFrame(), Gap: p.GapBytes(),
 	}
-	head := p.Header
-	if head < 0 {
-		head = 14 + 20 + 8 + 12 + 16 + 4 + 4
-	}
-	return max(int64(n+head), int64(r.Scenario.Host.TCP.MSS)+58)
 }
 
 // switchConfig makes the configuration of a switch.
@@ -130,10 +125,10 @@ func (r *Run) switchConfig(node int32) {
 	n, st := &g.Nodes[node], &r.settings[node]
 	s := st.sw
 	c := swtch.Config{
-		Name: n.Name, ID: node, Ports: len(n.Ports), CutThrough: s.Mode == scenario.CutThrough, Latency: s.Latency,
-		MTU: s.MTU, DSCPToPrio: s.DSCPMap, PCPToPrio: swtch.Identity(), PrioToGroup: s.GroupMap,
+		Name: n.Name, ID: node, Ports: len(n.Ports), CutThrough: s.Mode == scenario.CutThrough, Latency: max(s.Latency, n.Latency),
+		MTU: s.MTU, DSCPToPrio: s.DSCPMap, PCPToPrio: s.PCPMap, Untagged: s.PCPMap[0], PrioToGroup: s.GroupMap,
 		ECMP: swtch.ECMP{Seed: uint64(s.ECMP.Seed.Value)}, GlobalPause: s.PFC.GlobalPause,
-		Router: r.Scenario.Topology.Subnets == scenario.SubnetPerLeaf,
+		Quantum: int(s.Scheduler.Quantum), Router: r.Scenario.Topology.Subnets == scenario.SubnetPerLeaf,
 	}
 	if s.ECMP.Seed.PerSwitch {
 		c.ECMP.Seed = sim.NewRand(r.Scenario.Seed, "ecmp "+n.Name).Uint64()
@@ -152,8 +147,11 @@ func (r *Run) switchConfig(node int32) {
 	}
 	if d := s.PFC.Watchdog; d.On {
 		c.Watchdog = swtch.Watchdog{Detect: d.Detect, Restore: d.Restore, Action: swtch.DropAll}
-		if d.Action == "forward" {
+		switch d.Action {
+		case "forward":
 			c.Watchdog.Action = swtch.Forward
+		case "alert":
+			c.Watchdog.Action = swtch.Alert
 		}
 	}
 	b := &s.Buffer
@@ -178,17 +176,8 @@ func (r *Run) portConfig(node int32, i int, c *swtch.PortConfig, slowest sim.Rat
 	st := &r.settings[node]
 	s, b := st.sw, &st.sw.Buffer
 	link := r.Graph.Link(node, int32(i))
-	st.need[i] = theory.IdealHeadroom(int64(link.Rate), int64(link.Delay), r.maxFrame()+int64(r.gap()), 64+int64(r.gap()), int64(r.responseAt(node, i)))
-	switch b.Headroom.Rule {
-	case scenario.HeadroomHPCC:
-		st.headroom[i] = theory.HPCCHeadroom(int64(link.Rate), int64(link.Delay))
-	case scenario.HeadroomConweave:
-		st.headroom[i] = theory.ConweaveHeadroom(int64(link.Rate), int64(link.Delay), r.maxFrame())
-	case scenario.HeadroomBytes:
-		st.headroom[i] = int64(b.Headroom.Bytes)
-	case scenario.HeadroomAuto:
-		st.headroom[i] = st.need[i]
-	}
+	l := r.linkOf(node, i)
+	st.need[i], st.headroom[i] = b.NeedHeadroom(l), b.HaveHeadroom(l)
 	scale := uint64(1)
 	if b.ScaleAlpha && slowest > 0 {
 		for rate := slowest * 2; rate <= link.Rate; rate *= 2 {
@@ -249,18 +238,22 @@ func (r *Run) groupUsed(s *scenario.Switch, group uint8) bool {
 }
 
 // usedPrios is the priorities that traffic may be in: those that any code point
-// in use is mapped to, on any switch or host.
+// or tag in use is mapped to, on any switch or host.
 func (r *Run) usedPrios() uint8 {
 	if r.used != 0 {
 		return r.used
 	}
 	m := uint8(0)
+	v1 := false // its frames have no code point
 	add := func(prio, dscp uint8) {
 		m |= 1 << (prio & 7)
 		for i := range r.Graph.Nodes {
 			if r.Graph.Nodes[i].Kind == topo.Switch {
 				s := r.Scenario.SwitchFor(r.Graph.Nodes[i].Name)
 				m |= 1 << (s.DSCPMap[dscp&63] & 7)
+				if v1 || s.Trust == scenario.TrustPCP {
+					m |= 1<<(s.PCPMap[prio&7]&7) | 1<<(s.PCPMap[0]&7)
+				}
 				if len(r.Scenario.Switches) == 0 {
 					break
 				}
@@ -272,6 +265,9 @@ func (r *Run) usedPrios() uint8 {
 		if r.Graph.Nodes[i].Kind == topo.Host && len(r.Scenario.Hosts) > 0 {
 			hosts = append(hosts, r.Scenario.HostFor(r.Graph.Nodes[i].Name))
 		}
+	}
+	for i := range hosts {
+		v1 = v1 || hosts[i].RoCE == "v1"
 	}
 	for i := range hosts {
 		h := &hosts[i]
@@ -331,7 +327,8 @@ func (r *Run) nicConfig(node, i int32, h *scenario.Host, params map[string]*dcqc
 		c.Payload = mtu
 	}
 	if c.XOFF == 0 {
-		need := theory.IdealHeadroom(int64(link.Rate), int64(link.Delay), r.maxFrame()+int64(r.gap()), 64+int64(r.gap()), int64(r.responseAt(node, int(i))))
+		bytes := scenario.Buffer{Cell: 1}
+		need := bytes.NeedHeadroom(r.linkOf(node, int(i)))
 		c.XOFF = max(c.RxBuffer-need, c.RxBuffer/4)
 	}
 	switch h.NIC.RSS {
@@ -391,12 +388,18 @@ func (r *Run) makePort(node, i int32, link *topo.Link) *port.Port {
 		owner = r.NICs[r.Graph.Nodes[node].Endpoint+i]
 	}
 	p := port.New(r.S, owner, int(i), uint64(node)<<8|uint64(i)&0xFF, c, fc)
+	st.used = r.usedPrios()
 	if sw := r.Switches[node]; sw != nil {
 		sw.SetPort(int(i), p)
-		st.used = r.usedPrios()
 	} else {
 		r.NICs[r.Graph.Nodes[node].Endpoint+i].SetPort(p)
-		st.used = r.usedPrios()
+	}
+	p.Refreshed = func(now sim.Time, classes uint8) {
+		for q := range uint8(8) {
+			if classes&(1<<q) != 0 {
+				r.Pause(result.Pause{At: now, Node: node, Port: i, Egress: -1, Prio: q, On: true, Refresh: true})
+			}
+		}
 	}
 	r.Ports[node][i] = p
 	return p

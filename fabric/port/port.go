@@ -72,6 +72,9 @@ type Port struct {
 	stop  stopper
 	pause pauseClock
 	Stats Stats
+	// Refreshed is called when the classes that this end stops are told so again;
+	// nil for nobody.
+	Refreshed func(now sim.Time, classes uint8)
 	// Lose takes packets that arrive here out of the way when it says true: faults
 	// on demand; nil for none. It borrows the packet.
 	Lose func(p *sim.Packet) bool

@@ -64,6 +64,9 @@ func (p *Port) refresh(now sim.Time) {
 	}
 	p.Stats.Refreshes++
 	p.tell(now, p.stop.off, p.cfg.Quanta)
+	if p.Refreshed != nil {
+		p.Refreshed(now, p.stop.off)
+	}
 	p.scheduleRefresh(now)
 }
 
