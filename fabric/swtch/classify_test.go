@@ -110,6 +110,7 @@ func TestValidate(t *testing.T) {
 		{"switch s: DSCP 26: priority 8; at most 7 is possible", func(c *Config) { c.DSCPToPrio[26] = 8 }},
 		{"switch s: PCP 1: priority 9; at most 7 is possible", func(c *Config) { c.PCPToPrio[1] = 9 }},
 		{"switch s: priority 2: group 8; at most 7 is possible", func(c *Config) { c.PrioToGroup[2] = 8 }},
+		{"switch s: scheduler: quantum of -1 bytes; from 0 to 1000000 are possible", func(c *Config) { c.Quantum = -1 }},
 		{"switch s: untagged packets: priority 8; at most 7 is possible", func(c *Config) { c.Untagged = 8 }},
 		{"switch s: buffer of 4194304 bytes: reserved 0 and headroom 4194306 exceed it by 2", func(c *Config) { c.Buffer.Group[3].Headroom = 2097153 }},
 		{"switch s: buffer of 4194304 bytes: reserved 4194816 and headroom 120000 exceed it by 120512", func(c *Config) {

@@ -40,6 +40,8 @@ const (
 	maxAlpha = 64 * AlphaOne
 	maxBytes = 1 << 38
 	maxMTU   = 1 << 16
+	// maxQuantum times the greatest weight fits a deficit.
+	maxQuantum = 1_000_000
 )
 
 // Limit is a threshold on bytes of the shared part.
@@ -146,6 +148,11 @@ type Config struct {
 	// Port, if not nil, has an element for each port, which holds instead of
 	// Buffer.Group, Queue and MTU. See PerPort.
 	Port []PortConfig
+
+	// Quantum is the bytes that a class of weight 1 may send in a round of the
+	// scheduler; 0: so many that the least weight sends a full frame. A class that
+	// has less than a frame misses turns.
+	Quantum int
 
 	Trust       Trust
 	DSCPToPrio  [64]uint8

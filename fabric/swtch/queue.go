@@ -102,7 +102,7 @@ func (w *Switch) confOf(c *PortConfig) *portConf {
 			f.strict |= 1 << i
 		}
 	}
-	f.quanta()
+	f.quanta(w.cfg.Quantum)
 	return f
 }
 

@@ -9,8 +9,16 @@ const maxWeight = 1000
 // Classes that have no weight given may have less, and then miss turns.
 const minQuantum = 9216 + 256
 
-// quanta sets what each class may send in a round, in the ratio of the weights.
-func (f *portConf) quanta() {
+// quanta sets what each class may send in a round, in the ratio of the weights:
+// quantum bytes for weight 1 or, without one, enough for the least weight to send
+// any frame.
+func (f *portConf) quanta(quantum int) {
+	if quantum > 0 {
+		for i := range f.queue {
+			f.quantum[i] = int32(max(1, f.queue[i].Weight) * quantum)
+		}
+		return
+	}
 	least := maxWeight
 	given := false
 	for i := range f.queue {

@@ -93,6 +93,40 @@ func TestDWRRLongRun(t *testing.T) {
 	}
 }
 
+// The quantum sets how much a class sends at a stretch, whether it is less than
+// a frame or several, and leaves the shares alone (SIGCOMM'95 DRR, theorem 2).
+func TestDWRRQuantum(t *testing.T) {
+	for _, quantum := range []int{100, 1000, 5000} {
+		x := backlog(t, func(c *Config) {
+			c.Quantum = quantum
+			c.Queue[1].Weight, c.Queue[2].Weight = 1, 2
+		})
+		const frame = 1000
+		for i := uint8(1); i < 3; i++ {
+			x.offer(i, frame)
+			x.offer(i, frame)
+		}
+		var sent [3]int
+		most, run, last := 0, 0, uint8(0)
+		for range 30_000 {
+			p := x.pull(0)
+			sent[p.Prio]++
+			if p.Prio != last {
+				run = 0
+			}
+			run, last = run+1, p.Prio
+			most = max(most, run)
+			x.offer(p.Prio, frame)
+		}
+		if d := sent[2] - 2*sent[1]; d < -3*max(1, quantum/frame) || d > 3*max(1, quantum/frame) {
+			t.Errorf("quantum %d: classes of weight 1 and 2 sent %d and %d", quantum, sent[1], sent[2])
+		}
+		if want := max(2, 2*quantum/frame); most != want {
+			t.Errorf("quantum %d: %d packets of one class in a row, want %d", quantum, most, want)
+		}
+	}
+}
+
 func TestStrictFirstStoppedNever(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		strict := rapid.Uint8().Draw(t, "strict")

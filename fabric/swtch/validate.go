@@ -46,6 +46,9 @@ func (c *Config) Validate() error {
 			return bad("priority %d: group %d; at most 7 is possible", i, m)
 		}
 	}
+	if c.Quantum < 0 || c.Quantum > maxQuantum {
+		return bad("scheduler: quantum of %d bytes; from 0 to %d are possible", c.Quantum, maxQuantum)
+	}
 	if c.Untagged > 7 {
 		return bad("untagged packets: priority %d; at most 7 is possible", c.Untagged)
 	}
