@@ -16,6 +16,6 @@
 // again at Deadline and SendAt. The rings are the one place where another
 // goroutine (the application's) writes concurrently; see queue.go.
 //
-// Read engine.go, then queue.go, window.go, wait.go, drop.go; the engines are in
+// Read engine.go, then queue.go, srq.go, window.go, wait.go, drop.go; the engines are in
 // transport/rc, transport/uc and transport/ud.
 package transport

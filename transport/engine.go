@@ -118,6 +118,9 @@ type Config struct {
 	Scratch *Scratch
 	QPN     ib.QPN
 	PD      mem.PD
+	// RecvPD is the protection domain of the receives: that of a shared receive
+	// queue may be another. 0 means PD.
+	RecvPD mem.PD
 	// Payload is how many payload bytes a full packet of a connected queue pair
 	// has, where that is less than the path MTU; 0 for the path MTU. Both ends
 	// must agree. Simulators use it, to compare with others that count so.
@@ -140,6 +143,14 @@ type Scratch struct {
 	WC    ib.WC
 	Word  [8]byte
 	Frags []mem.Frag // payload of the packet that Next has described
+}
+
+// ReceivePD returns the protection domain that receives are checked against.
+func (c *Config) ReceivePD() mem.PD {
+	if c.RecvPD != 0 {
+		return c.RecvPD
+	}
+	return c.PD
 }
 
 // PacketBytes returns the payload bytes of a full packet on a path of the given

@@ -180,8 +180,12 @@ type RecvWQE struct {
 }
 
 // RecvQueue is the ring of posted receives; like [SendQueue], with the engine
-// consuming slots in order.
-type RecvQueue struct{ ring[RecvWQE] }
+// consuming slots in order. One that has been given a [SharedQueue] has no ring
+// of its own: see srq.go.
+type RecvQueue struct {
+	ring[RecvWQE]
+	share *sharing // nil: the ring is the queue pair's own
+}
 
 // NewRecvQueue returns a ring of depth slots with room for maxSGE elements.
 func NewRecvQueue(depth, maxSGE int) *RecvQueue {
@@ -195,10 +199,12 @@ func (q *RecvQueue) Init(depth, maxSGE int) { q.init(depth, maxSGE) }
 
 // Slot returns the slot i places after the last posted one for filling.
 // Application's side.
-func (q *RecvQueue) Slot(i int) *RecvWQE {
-	w, fresh := q.slot(q.tail.Load() + uint32(i))
+func (q *RecvQueue) Slot(i int) *RecvWQE { return recvSlot(&q.ring, i) }
+
+func recvSlot(r *ring[RecvWQE], i int) *RecvWQE {
+	w, fresh := r.slot(r.tail.Load() + uint32(i))
 	if fresh != nil {
-		n := int(q.maxSGE)
+		n := int(r.maxSGE)
 		sge := make([]ib.SGE, len(fresh)*n)
 		for k := range fresh {
 			fresh[k].SGL = sge[k*n : k*n : (k+1)*n]
@@ -208,12 +214,24 @@ func (q *RecvQueue) Slot(i int) *RecvWQE {
 	return w
 }
 
-// Posted returns the number of receives waiting. Engine's side.
-func (q *RecvQueue) Posted() int { return int(q.tail.Load() - q.head.Load()) }
+// posted returns how many slots of a ring are in use.
+func (r *ring[T]) posted() int { return int(r.tail.Load() - r.head.Load()) }
+
+// Posted returns the number of receives waiting that belong to this queue pair
+// alone: what a flush completes. Engine's side.
+func (q *RecvQueue) Posted() int {
+	if q.share != nil {
+		return q.share.mine()
+	}
+	return q.posted()
+}
 
 // Peek returns the oldest posted receive, or nil. It stays valid until Pop.
 // Engine's side.
 func (q *RecvQueue) Peek() *RecvWQE {
+	if q.share != nil {
+		return q.share.peek()
+	}
 	pos := q.head.Load()
 	if pos == q.tail.Load() {
 		return nil
@@ -221,5 +239,27 @@ func (q *RecvQueue) Peek() *RecvWQE {
 	return q.at(pos)
 }
 
-// Pop frees the oldest slot. Engine's side.
-func (q *RecvQueue) Pop() { q.head.Add(1) }
+// Pop frees the slot that Peek returns. Engine's side.
+func (q *RecvQueue) Pop() {
+	if q.share != nil {
+		q.share.pop()
+		return
+	}
+	q.head.Add(1)
+}
+
+// Hold says that the message which has begun to fill what Peek returns goes on
+// with later packets: of a shared queue nobody else gets it meanwhile. Engine's
+// side.
+func (q *RecvQueue) Hold() {
+	if q.share != nil {
+		q.share.hold()
+	}
+}
+
+// Empty forgets what is posted to this queue pair alone. Engine's side.
+func (q *RecvQueue) Empty() {
+	for n := q.Posted(); n > 0; n-- {
+		q.Pop()
+	}
+}

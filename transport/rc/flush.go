@@ -50,6 +50,10 @@ func (e *Engine) enterError(k keep) {
 	e.stop()
 	e.rsp.stop(k)
 	e.flush()
+	if e.cfg.Recv.Shared() {
+		// Nothing of the shared queue is this queue pair's any more.
+		e.cfg.Sink.Event(ib.EventQPLastWQEReached)
+	}
 }
 
 // stop ends everything that the requester has under way.
@@ -84,9 +88,7 @@ func (e *Engine) reset() {
 	for s := e.cfg.Send; s.Head() != s.Tail(); {
 		s.Retire()
 	}
-	for e.cfg.Recv.Peek() != nil {
-		e.cfg.Recv.Pop()
-	}
+	e.cfg.Recv.Empty()
 	*e = Engine{cfg: e.cfg}
 	e.req.timer = clock.Never
 }

@@ -261,7 +261,7 @@ func (e *Engine) execute(a *arrival) verdict {
 	r := &e.rsp
 	switch a.info.Kind {
 	case wire.KindSend:
-		f := e.cfg.Mem.Scatter(e.cfg.PD, e.cfg.Recv.Peek().SGL, r.got, a.data, a.n)
+		f := e.cfg.Mem.Scatter(e.cfg.ReceivePD(), e.cfg.Recv.Peek().SGL, r.got, a.data, a.n)
 		if f != mem.FaultNone {
 			e.receiveError(ib.LocProtErr, uint32(transport.DropAccess))
 			return e.refuseQuietly(wire.NAKRemoteOp, transport.DropAccess)
@@ -295,6 +295,9 @@ func (e *Engine) finish(a *arrival) {
 	}
 	if !a.info.Pos.Ends() {
 		r.kind = a.info.Kind
+		if r.kind == wire.KindSend {
+			e.cfg.Recv.Hold()
+		}
 		return
 	}
 	r.kind = 0
@@ -352,7 +355,7 @@ func (e *Engine) refuseQuietly(c wire.NAKCode, d transport.Drop) verdict {
 
 // credits returns the code to advertise: how many receives are posted.
 func (e *Engine) credits() wire.CreditCode {
-	if e.cfg.NoCredits {
+	if e.cfg.NoCredits || e.cfg.Recv.Shared() { // of a shared queue no peer has a share
 		return wire.CreditsUnlimited
 	}
 	return wire.CreditCodeFor(e.cfg.Recv.Posted())

@@ -55,6 +55,8 @@ func (e *Engine) receive(a *arrival) {
 	e.rsp.got += uint64(a.n)
 	if a.info.Pos.Ends() {
 		e.complete(a)
+	} else if e.rsp.kind == wire.KindSend {
+		e.q.Cfg.Recv.Hold()
 	}
 }
 
@@ -167,7 +169,7 @@ func (e *Engine) resources(a *arrival) transport.Drop {
 func (e *Engine) execute(a *arrival) bool {
 	r, cfg := &e.rsp, &e.q.Cfg
 	if r.kind == wire.KindSend {
-		f := cfg.Mem.Scatter(cfg.PD, cfg.Recv.Peek().SGL, r.got, a.data, a.n)
+		f := cfg.Mem.Scatter(cfg.ReceivePD(), cfg.Recv.Peek().SGL, r.got, a.data, a.n)
 		if f != mem.FaultNone {
 			r.abandon()
 			e.q.FailReceive(f)

@@ -48,11 +48,11 @@ func (e *Engine) receive(p *wire.Packet, in *transport.In) transport.Drop {
 		wc.SGIDIndex = in.SGIDIndex
 		if in.GRH != nil {
 			wc.Flags |= ib.WCWithGRH
-			f = cfg.Mem.Scatter(cfg.PD, w.SGL, 0, in.GRH[:], grhLen)
+			f = cfg.Mem.Scatter(cfg.ReceivePD(), w.SGL, 0, in.GRH[:], grhLen)
 		}
 	}
 	if f == mem.FaultNone {
-		f = cfg.Mem.Scatter(cfg.PD, w.SGL, grhLen, data, n)
+		f = cfg.Mem.Scatter(cfg.ReceivePD(), w.SGL, grhLen, data, n)
 	}
 	if f != mem.FaultNone {
 		e.q.FailReceive(f)

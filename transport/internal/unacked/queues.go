@@ -41,6 +41,7 @@ func (q *Queues) State() ib.QPState { return q.state }
 // notify says so.
 func (q *Queues) Enter(to ib.QPState, notify bool) {
 	q.Settle()
+	was := q.state
 	q.state = to
 	switch to {
 	case ib.Reset:
@@ -48,6 +49,10 @@ func (q *Queues) Enter(to ib.QPState, notify bool) {
 	case ib.Error:
 		q.flushSend()
 		q.flushRecv()
+		if q.Cfg.Recv.Shared() && was != ib.Error {
+			// Nothing of the shared queue is this queue pair's any more.
+			q.Cfg.Sink.Event(ib.EventQPLastWQEReached)
+		}
 	case ib.SQD:
 		q.notify, q.drained = notify, false
 		q.checkDrained()
@@ -201,9 +206,7 @@ func (q *Queues) empty() {
 	for s := q.Cfg.Send; s.Head() != s.Tail(); {
 		s.Retire()
 	}
-	for q.Cfg.Recv.Peek() != nil {
-		q.Cfg.Recv.Pop()
-	}
+	q.Cfg.Recv.Empty()
 	*q = Queues{Cfg: q.Cfg}
 }
 
