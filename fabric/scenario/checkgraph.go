@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/verbena-rdma/verbena/fabric/topo"
@@ -100,7 +101,7 @@ func (s *Scenario) checkSelections(n *names) error {
 			key  string
 			list Select
 		}{{"src", w.Src}, {"dst", w.Dst}, {"hosts", w.Hosts}} {
-			list, err := n.endpoints(sel.list, false)
+			list, err := n.endpoints(sel.list, sel.key == "hosts")
 			if err != nil {
 				return s.Fail(join(path, sel.key), "%s", err)
 			}
@@ -133,31 +134,47 @@ func (s *Scenario) checkSelections(n *names) error {
 	return nil
 }
 
-// checkPairs finds traffic from an endpoint to itself.
+// checkPairs finds traffic from an endpoint to itself, and far too much of it.
 func (s *Scenario) checkPairs(n *names, i int, src, dst []int32) error {
 	w, path := &s.Workload[i], index("workload", i)
-	switch w.Kind {
-	case Incast:
-		if len(dst) != 1 {
-			return s.Fail(join(path, "dst"), "%d receivers; an incast has one", len(dst))
-		}
-		if len(src) > 1 {
-			return nil // the receiver among the senders is left out
-		}
-	case Bursts, Long:
-		if len(src) > 1 && len(dst) > 1 && len(src) != len(dst) {
-			return s.Fail(join(path, "dst"), "%d receivers for %d senders; give as many, or one", len(dst), len(src))
-		}
-	case Permutation, AllToAll, AllReduceRing, AllReduceTree, Poisson, Flows, Trace:
+	if w.Kind != Incast && w.Kind != Bursts && w.Kind != Long {
 		return nil
 	}
-	for k := range max(len(src), len(dst)) {
-		a, b := src[min(k, len(src)-1)], dst[min(k, len(dst)-1)]
+	if n.work += len(src) * len(dst); n.work > maxEndpoints {
+		return s.Fail(join(path, "src"), "%d senders to %d receivers are too many flows", len(src), len(dst))
+	}
+	flows := 0
+	for a, b := range pairs(w, src, dst) {
 		if a == b {
 			return s.Fail(join(path, "dst"), "%s sends to itself", n.g.EndpointName(a))
 		}
+		flows++
+	}
+	if flows == 0 {
+		return s.Fail(join(path, "dst"), "%s sends to itself", n.g.EndpointName(src[0]))
 	}
 	return nil
+}
+
+// pairs visits the senders and receivers of a workload as they will be: pair by
+// pair where there are as many of both, but for an incast; else each to each
+// but itself.
+func pairs(w *Workload, src, dst []int32) iter.Seq2[int32, int32] {
+	return func(yield func(int32, int32) bool) {
+		for i, a := range src {
+			if len(src) == len(dst) && w.Kind != Incast {
+				if !yield(a, dst[i]) {
+					return
+				}
+				continue
+			}
+			for _, b := range dst {
+				if a != b && !yield(a, b) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // checkGroup finds collective traffic that is impossible for its hosts.
@@ -169,10 +186,10 @@ func (s *Scenario) checkGroup(n *names, i int, hosts []int32) error {
 		return nil
 	}
 	if len(w.Hosts) == 0 {
-		hosts, _ = n.endpoints(Select{"all"}, false)
+		hosts, _ = n.endpoints(Select{"all"}, true)
 	}
 	if len(hosts) < 2 {
-		return s.Fail(join(path, "hosts"), "%d host; %s needs two or more", len(hosts), w.Kind)
+		return s.Fail(join(path, "hosts"), "%d NIC; %s needs two or more", len(hosts), w.Kind)
 	}
 	seen := make(map[int32]bool, len(hosts))
 	byLeaf := map[int32]int{}
@@ -183,7 +200,7 @@ func (s *Scenario) checkGroup(n *names, i int, hosts []int32) error {
 		seen[e] = true
 		byLeaf[n.g.Endpoints[e].Leaf]++
 	}
-	if w.CrossLeaf {
+	if w.CrossLeaf && w.Kind == Permutation {
 		for _, e := range hosts {
 			// Hall's condition: more than half under one leaf cannot all leave it.
 			if k := byLeaf[n.g.Endpoints[e].Leaf]; 2*k > len(hosts) {
@@ -271,8 +288,8 @@ func (s *Scenario) checkSubnets(n *names) error {
 		}
 		src, _ := n.endpoints(w.Src, false)
 		dst, _ := n.endpoints(w.Dst, false)
-		for k := range max(len(src), len(dst)) {
-			a, b := n.g.Endpoints[src[min(k, len(src)-1)]].Node, n.g.Endpoints[dst[min(k, len(dst)-1)]].Node
+		for x, y := range pairs(w, src, dst) {
+			a, b := n.g.Endpoints[x].Node, n.g.Endpoints[y].Node
 			if version[a] != version[b] {
 				return s.Fail(join(index("workload", i), "dst"), "%s speaks RoCE%s and %s RoCE%s",
 					n.g.Nodes[a].Name, version[a], n.g.Nodes[b].Name, version[b])

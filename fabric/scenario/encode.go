@@ -208,6 +208,9 @@ func (n *node) flow() string {
 	var parts []string
 	switch n.kind {
 	case scalarKind:
+		if n.text == "true" || n.text == "false" {
+			return n.text // one is as good as the other here: texts are what is read
+		}
 		return quote(n.text)
 	case mapKind:
 		for _, e := range n.entries {

@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // position is a place in a file. Line 0: a command-line override.
@@ -38,11 +39,21 @@ func (e *Error) Error() string {
 }
 
 func errorAt(p position, path, format string, args ...any) *Error {
-	return &Error{File: p.file, Line: p.line, Col: p.col, Path: path, Msg: oneLine(fmt.Sprintf(format, args...))}
+	return &Error{File: p.file, Line: p.line, Col: p.col, Path: clipPath(path), Msg: oneLine(fmt.Sprintf(format, args...))}
 }
 
+// oneLine puts a space in place of every run of control characters.
 func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+	return strings.Join(strings.FieldsFunc(s, unicode.IsControl), " ")
+}
+
+// clipPath bounds what a hostile file can put into a message.
+func clipPath(s string) string {
+	const limit = 200
+	if s = oneLine(s); len(s) > limit {
+		s = strings.ToValidUTF8(s[:limit], "") + "..."
+	}
+	return s
 }
 
 // join appends a key to a path.

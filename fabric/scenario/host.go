@@ -79,8 +79,6 @@ type RDMA struct {
 	QPs int `yaml:"qps" min:"1" max:"1024"`
 	// Message cuts flows into messages of so many bytes; 0: one.
 	Message Bytes `yaml:"message" min:"0B" max:"2GiB"`
-	// Window limits the bytes that are sent and not acknowledged; 0: no limit.
-	Window Bytes `yaml:"window" min:"0B" max:"1TB"`
 }
 
 // DCQCN is a preset, with knobs that differ from it under the names of

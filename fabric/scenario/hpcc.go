@@ -460,7 +460,7 @@ func (h *hpccReader) finish() error {
 	}
 	if h.number["HAS_WIN"] == "1" {
 		h.line = h.seen["HAS_WIN"]
-		h.warn("HAS_WIN", "its windows are not simulated; set host.rdma.window to the bytes that a queue pair may have in flight")
+		h.warn("HAS_WIN", "its windows are not simulated: nothing but DCQCN holds a queue pair")
 	}
 	if h.number["ENABLE_QCN"] == "0" {
 		*d = DCQCN{Preset: PresetOff}

@@ -231,15 +231,15 @@ func (l *linter) flowsInto() []int {
 			if err1 != nil || err2 != nil || len(src) == 0 || len(dst) == 0 {
 				continue
 			}
-			for k := range max(len(src), len(dst)) {
-				count[l.g.Endpoints[dst[min(k, len(dst)-1)]].Node] += qps
+			for _, to := range pairs(w, src, dst) {
+				count[l.g.Endpoints[to].Node] += qps
 			}
 		case AllToAll, Poisson, Permutation, AllReduceRing, AllReduceTree:
 			sel := w.Hosts
 			if len(sel) == 0 {
 				sel = Select{"all"}
 			}
-			list, _ := l.names.endpoints(sel, false)
+			list, _ := l.names.endpoints(sel, true)
 			per := qps
 			if w.Kind == AllToAll || w.Kind == Poisson {
 				per = qps * max(1, len(list)-1)
@@ -277,8 +277,8 @@ func (l *linter) crosses(w *Workload, v1 []bool) bool {
 	src, _ := l.names.endpoints(w.Src, false)
 	dst, _ := l.names.endpoints(w.Dst, false)
 	if len(src) > 0 && len(dst) > 0 {
-		for k := range max(len(src), len(dst)) {
-			a, b := &l.g.Endpoints[src[min(k, len(src)-1)]], &l.g.Endpoints[dst[min(k, len(dst)-1)]]
+		for from, to := range pairs(w, src, dst) {
+			a, b := &l.g.Endpoints[from], &l.g.Endpoints[to]
 			if v1[a.Node] && a.Subnet != b.Subnet {
 				return true
 			}
@@ -289,7 +289,7 @@ func (l *linter) crosses(w *Workload, v1 []bool) bool {
 	if len(hosts) == 0 {
 		hosts = Select{"all"}
 	}
-	list, _ := l.names.endpoints(hosts, false)
+	list, _ := l.names.endpoints(hosts, true)
 	for _, e := range list {
 		if a := &l.g.Endpoints[e]; v1[a.Node] && a.Subnet != l.g.Endpoints[list[0]].Subnet {
 			return true

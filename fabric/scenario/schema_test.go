@@ -75,22 +75,24 @@ func comments(t *testing.T) map[string]string {
 
 func plainText(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// describeField turns "Total memory. 0: ..." and "KMin is the queue ..." into a
-// text that does not begin with the name in Go.
+// describeField turns "KMin is the queue ..." into a text that does not begin
+// with the name in Go; "Hosts of a star." stays.
 func describeField(doc, name string) string {
 	rest, ok := strings.CutPrefix(doc, name+" ")
 	if !ok {
 		return doc
 	}
-	for _, verb := range []string{"is ", "are ", "says ", "has ", "gives ", "lists ", "names "} {
+	for _, verb := range []string{"is ", "are "} {
 		if after, ok := strings.CutPrefix(rest, verb); ok {
-			if verb == "is " || verb == "are " {
-				rest = after
-			}
-			break
+			return strings.ToUpper(after[:1]) + after[1:]
 		}
 	}
-	return strings.ToUpper(rest[:1]) + rest[1:]
+	for _, verb := range []string{"says ", "has ", "gives ", "lists ", "names ", "change ", "replace ", "happen ", "routes ", "stops ", "ends ", "limits ", "sets ", "divides ", "doubles ", "looks ", "joins ", "chooses "} {
+		if strings.HasPrefix(rest, verb) {
+			return strings.ToUpper(rest[:1]) + rest[1:]
+		}
+	}
+	return doc
 }
 
 type object = map[string]any
@@ -417,7 +419,7 @@ func generic(data []byte) (any, error) {
 func examples(t *testing.T) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
-	for _, pattern := range []string{"testdata/*.yaml", "../lab/*.yaml", "../lab/*/*.yaml"} {
+	for _, pattern := range []string{"testdata/*.yaml", "../lab/scenarios/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -51,11 +51,12 @@ const (
 )
 
 // Buffer divides a switch's memory. An ingress priority group may hold
-// reserved + min(alpha × free shared, ...) bytes before XOFF, and headroom
-// beyond it.
+// reserved + alpha × unused shared memory before XOFF (or before a drop, without
+// PFC), and a lossless one its headroom beyond that.
 type Buffer struct {
-	// Preset sets total and cell to those of a switch ASIC, or "hpcc": 32 MB at
-	// 100 Gb/s, in proportion to the fastest port. What the file gives beside it holds.
+	// Preset sets total and cell to those of a switch ASIC, or all to those
+	// of "hpcc": 32 MiB at 100 Gb/s, in proportion to topology.rate. What the file
+	// gives beside it holds.
 	Preset string `yaml:"preset"`
 	// Total memory. 0: without limit.
 	Total Bytes `yaml:"total" min:"0B" max:"256GB"`

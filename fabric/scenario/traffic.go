@@ -28,10 +28,10 @@ type Workload struct {
 	// Src are the senders of incast, bursts and long. Names, ranges
 	// host8..host23, patterns host*, one NIC host3/eth1.
 	Src Select `yaml:"src"`
-	// Dst are the receivers: as many as senders, pair by pair, or one. An
-	// incast has one, which does not send to itself.
+	// Dst are the receivers. With as many as senders, pair by pair (but for
+	// incast); else each sender to each, without itself.
 	Dst Select `yaml:"dst"`
-	// Hosts that take part in the other kinds; none given: all.
+	// Hosts that take part in the other kinds, with all their NICs; none given: all.
 	Hosts Select `yaml:"hosts"`
 	// Bytes of a flow, of a rank's buffer in all-reduce, or of a burst. 0 of long: endless.
 	Bytes Bytes `yaml:"bytes" min:"0B" max:"1TB"`
@@ -39,8 +39,8 @@ type Workload struct {
 	Start sim.Time `yaml:"start" min:"0ns" max:"100000s"`
 	// Jitter is added to each start, uniform in [0, jitter).
 	Jitter sim.Time `yaml:"jitter" min:"0ns" max:"1000s"`
-	// Every is the time between the starts of bursts, or of the next sender of
-	// incast and long (flows that join one by one).
+	// Every is the time between the starts of bursts, of the senders of incast and
+	// long (flows that join one by one), or of rounds.
 	Every sim.Time `yaml:"every" min:"0ns" max:"1000s"`
 	// Count of bursts, or rounds of permutations, all-to-all and all-reduce; 0
 	// of bursts: until the end.
@@ -49,11 +49,12 @@ type Workload struct {
 	End sim.Time `yaml:"end" min:"0ns" max:"100000s"`
 	// Load of Poisson arrivals, as a share of the hosts' rate.
 	Load Ratio `yaml:"load" min:"0" max:"1"`
-	// CDF of Poisson sizes: WebSearch, FbHdp, AliStorage2019, or a file.
+	// CDF of Poisson sizes: WebSearch, FbHdp, AliStorage2019, or a file of
+	// "size percent" lines.
 	CDF string `yaml:"cdf"`
 	// Seed of its choices; 0: from the scenario's.
 	Seed uint64 `yaml:"seed"`
-	// CrossLeaf says that partners of a permutation are on other leaves.
+	// CrossLeaf says that partners are on other leaves, not only on other hosts.
 	CrossLeaf bool `yaml:"cross_leaf"`
 	// Chunks that a rank's share of an all-reduce is cut into.
 	Chunks int `yaml:"chunks" min:"1" max:"1024"`

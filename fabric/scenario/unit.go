@@ -90,13 +90,14 @@ type quantityKind struct {
 	units   []unit
 	choice  string
 	example string
+	zero    string
 }
 
 var (
-	timeKind   = &quantityKind{"a time", timeUnits, "ps, ns, us, ms or s", "10us"}
-	rateKind   = &quantityKind{"a rate", rateUnits, "bps, Kbps, Mbps, Gbps or Tbps", "100Gbps"}
-	byteKind   = &quantityKind{"an amount of data", byteUnits, "B, KB (1000), KiB (1024), MB, MiB, GB or GiB", "8KB"}
-	lengthKind = &quantityKind{"a length", lengthUnits, "mm, cm, m or km", "100m"}
+	timeKind   = &quantityKind{"a time", timeUnits, "ps, ns, us, ms or s", "10us", "0ns"}
+	rateKind   = &quantityKind{"a rate", rateUnits, "bps, Kbps, Mbps, Gbps or Tbps", "100Gbps", "0bps"}
+	byteKind   = &quantityKind{"an amount of data", byteUnits, "B, KB (1000), KiB (1024), MB, MiB, GB or GiB", "8KB", "0B"}
+	lengthKind = &quantityKind{"a length", lengthUnits, "mm, cm, m or km", "100m", "0m"}
 )
 
 // maxNumber is the longest text that is read as a number.
@@ -165,7 +166,7 @@ func (k *quantityKind) finest() string {
 // format writes v exactly, in the largest unit that it reaches.
 func (k *quantityKind) format(v int64) string {
 	if v == 0 {
-		return "0" + k.finest()
+		return k.zero
 	}
 	sign, a := "", uint64(v)
 	if v < 0 {

@@ -9,20 +9,20 @@ import (
 // trafficKeys lists the keys of a workload that each kind uses, beside those
 // that all use.
 var trafficKeys = map[Traffic][]string{
-	Incast:        {"src", "dst", "bytes", "every", "count"},
-	Permutation:   {"hosts", "bytes", "count", "cross_leaf", "seed"},
-	AllToAll:      {"hosts", "bytes", "count"},
-	AllReduceRing: {"hosts", "bytes", "count", "chunks"},
-	AllReduceTree: {"hosts", "bytes", "count", "chunks"},
-	Poisson:       {"hosts", "load", "cdf", "bytes", "end", "seed", "count"},
-	Bursts:        {"src", "dst", "bytes", "every", "count", "end", "one_qp"},
+	Incast:        {"src", "dst", "bytes", "every"},
+	Permutation:   {"hosts", "bytes", "count", "every", "cross_leaf"},
+	AllToAll:      {"hosts", "bytes", "count", "every", "cross_leaf"},
+	AllReduceRing: {"hosts", "bytes", "count", "every", "chunks"},
+	AllReduceTree: {"hosts", "bytes", "count", "every", "chunks"},
+	Poisson:       {"hosts", "load", "cdf", "end", "count", "cross_leaf"},
+	Bursts:        {"src", "dst", "bytes", "every", "count", "end"},
 	Long:          {"src", "dst", "bytes", "every", "endless"},
 	Flows:         {"list", "bytes", "endless"},
 	Trace:         {"file", "format"},
 }
 
 var sharedTrafficKeys = []string{
-	"name", "kind", "start", "jitter", "op", "service", "priority", "dscp", "qps", "src_port", "message", "rate", "after", "one_qp",
+	"name", "kind", "start", "jitter", "op", "service", "priority", "dscp", "qps", "src_port", "message", "rate", "after", "one_qp", "seed",
 }
 
 func (s *Scenario) checkWorkload() error {
@@ -103,10 +103,7 @@ func (c *checks) checkTraffic(w *Workload) {
 		need("bytes", w.Bytes == 0, "the size of each flow, as in 1MB")
 	case Poisson:
 		need("load", w.Load == 0, "the share of the hosts' rate, as in 50%")
-		need("cdf", w.CDF == "" && w.Bytes == 0, "the distribution of sizes, as in WebSearch, or bytes for one size")
-		if w.CDF != "" && w.Bytes != 0 {
-			c.fail("bytes", "cdf is given too; give one of them")
-		}
+		need("cdf", w.CDF == "", "the distribution of sizes, as in WebSearch")
 	case Flows:
 		need("list", len(w.List) == 0, "the flows")
 		for i, f := range w.List {
