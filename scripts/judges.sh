@@ -2,7 +2,8 @@
 # judges.sh: brings the judges of Verbena's interop tests onto this machine.
 #
 # A judge is a program or kernel that we did not write and that says whether we speak RDMA correctly:
-# Linux' rdma_rxe in a QEMU guest, Debian's perftest and rdma-core tools, tshark, tcpdump. iperf3 comes along for "make bench".
+# Linux' rdma_rxe in a QEMU guest, Debian's perftest and rdma-core tools, tshark, tcpdump, and qemu-user, which carries
+# out the arm64 build of the simulator. iperf3 comes along for "make bench".
 # The tools are installed as Debian packages. The guest's kernel is never installed: its package is
 # downloaded and unpacked under the cache directory, and the host's /boot and /lib/modules stay alone.
 #
@@ -35,6 +36,7 @@ packages=(
   perftest ibverbs-utils rdmacm-utils ibverbs-providers librdmacm1 infiniband-diags
   gcc libc6-dev libibverbs-dev                       # for test/interop/peer; and go test -race wants cgo
   tshark tcpdump iperf3 netcat-openbsd iputils-ping procps
+  qemu-user                                          # runs the arm64 build of test/interop/digest
 )
 
 missing=()
