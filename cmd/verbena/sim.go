@@ -2,178 +2,134 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"github.com/verbena-rdma/verbena/fabric"
-	"github.com/verbena-rdma/verbena/fabric/explain"
-	"github.com/verbena-rdma/verbena/fabric/lab"
-	"github.com/verbena-rdma/verbena/fabric/report"
-	"github.com/verbena-rdma/verbena/fabric/result"
-	"github.com/verbena-rdma/verbena/fabric/scenario"
+	"github.com/verbena-rdma/verbena/internal/play"
+)
+
+// Exit statuses of the sim commands beside 0, and 1 of a wrong command line.
+const (
+	simFailed      = 1   // an expectation was not met, with --expect
+	simWrong       = 2   // a scenario, or a file, is wrong
+	simInterrupted = 130 // as shells have it: 128 + SIGINT
+	simBroken      = 141 // nobody reads the output any more: 128 + SIGPIPE
 )
 
 func (a app) simCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sim",
-		Short: "simulate a lossless fabric: PFC, ECN, DCQCN, and why it does what it does",
-		Long: "sim runs scenarios: a topology, switches, hosts whose NICs are the adapters of this\n" +
-			"program, traffic and faults, packet by packet in virtual time. A scenario is a YAML file,\n" +
-			"or a name of the library (verbena sim list).",
+		Short: "Simulate a lossless fabric: PFC, ECN, DCQCN, and why it does what it does",
+		Long: "sim runs scenarios: a topology, switches, hosts whose NICs are the adapters of this program,\n" +
+			"traffic and faults, packet by packet in virtual time. A scenario is a name of the library\n" +
+			"(verbena sim list) or a YAML file; config.txt of HPCC's simulator is read too.\n\n" +
+			"Begin with: verbena sim run cross-subnet-ecn",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(a.simListCommand(), a.simShowCommand(), a.simCheckCommand(), a.simRunCommand())
+	c.AddCommand(a.simListCommand(), a.simShowCommand(), a.simCheckCommand(), a.simRunCommand(), a.simCompareCommand(), a.simSweepCommand())
 	return c
 }
 
-func (a app) simListCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "list the library of scenarios", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			for _, n := range lab.Names() {
-				sc, _, err := openScenario(n, nil)
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(a.out, "%-22s %s\n", n, sc.Title)
-			}
-			return nil
-		},
-	}
-}
-
-func (a app) simShowCommand() *cobra.Command {
-	var sets []string
-	c := &cobra.Command{
-		Use: "show SCENARIO", Short: "print a scenario with everything it leaves to the defaults", Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			sc, _, err := openScenario(args[0], sets)
-			if err != nil {
-				return err
-			}
-			_, err = a.out.Write(sc.YAML())
+// simRunE makes a RunE of a sim command: what is wrong is one line and status
+// 2, a pipe that nobody reads is no fault, and a second Ctrl-C ends the program
+// at once.
+func (a app) simRunE(run func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		defer context.AfterFunc(cmd.Context(), func() { signal.Reset(os.Interrupt, syscall.SIGTERM) })()
+		err := run(cmd, args)
+		var quiet *quietError
+		switch {
+		case err == nil, errors.As(err, &quiet):
 			return err
-		},
-	}
-	setFlag(c, &sets)
-	return c
-}
-
-func setFlag(c *cobra.Command, sets *[]string) {
-	c.Flags().StringArrayVar(sets, "set", nil, "change a `key=value` of the scenario, as in switch.ecn.kmin=8KB; may be repeated")
-}
-
-func (a app) simCheckCommand() *cobra.Command {
-	var sets []string
-	c := &cobra.Command{
-		Use: "check SCENARIO", Short: "say what is impossible or unwise in a scenario, without running it", Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			sc, files, err := openScenario(args[0], sets)
-			if err != nil {
-				return err
-			}
-			_, warnings, err := fabric.Load(sc, files)
-			for _, w := range warnings {
-				fmt.Fprintln(a.out, "warning:", w)
-			}
-			if err == nil && len(warnings) == 0 {
-				fmt.Fprintln(a.out, "nothing to remark")
-			}
-			return err
-		},
-	}
-	setFlag(c, &sets)
-	return c
-}
-
-func (a app) simRunCommand() *cobra.Command {
-	var sets []string
-	var dir, format string
-	c := &cobra.Command{
-		Use: "run SCENARIO", Short: "run a scenario and explain what happened", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.simRun(cmd.Context(), args[0], sets, dir, format)
-		},
-	}
-	setFlag(c, &sets)
-	c.Flags().StringVarP(&dir, "out", "o", "", "write the report and all files into `dir`")
-	c.Flags().StringVar(&format, "format", "text", "what is printed: text or json")
-	return c
-}
-
-func (a app) simRun(ctx context.Context, name string, sets []string, dir, format string) error {
-	sc, files, err := openScenario(name, sets)
-	if err != nil {
-		return err
-	}
-	r, warnings, err := fabric.Load(sc, files)
-	if err != nil {
-		return err
-	}
-	for _, w := range warnings {
-		fmt.Fprintln(a.err, "warning:", w)
-	}
-	for over := false; !over && ctx.Err() == nil; {
-		if over, err = r.Advance(1 << 16); err != nil {
+		case errors.Is(err, syscall.EPIPE):
+			return &quietError{simBroken}
+		case errors.Is(err, context.Canceled):
 			return err
 		}
-	}
-	res := r.Result()
-	res.Source = string(sc.YAML())
-	if format == "json" {
-		return report.WriteJSON(a.out, res)
-	}
-	return a.simReport(res)
-}
-
-func (a app) simReport(res *result.Run) error {
-	story := explain.Explain(res)
-	if err := story.Text(a.out, 100); err != nil {
-		return err
-	}
-	return report.WriteText(a.out, res)
-}
-
-// openScenario reads a file, or a scenario of the library, and says how files
-// that it names are opened: beside it.
-func openScenario(name string, sets []string) (*scenario.Scenario, fabric.Files, error) {
-	text, err := os.ReadFile(name)
-	if err == nil {
-		sc, err := scenario.ParseSet(name, text, sets)
-		return sc, filesBeside(name), err
-	}
-	file, text, libErr := lab.Source(name)
-	if libErr != nil {
-		if strings.ContainsAny(name, "/.") {
-			return nil, nil, err
+		fmt.Fprintf(a.err, "%s: %s\n", cmd.CommandPath(), oneLine(err.Error()))
+		asJSON, flagErr := cmd.Flags().GetBool("json")
+		if out, ok := a.out.(*counter); flagErr == nil && asJSON && (!ok || out.n == 0) {
+			_ = writeJSON(a.out, map[string]string{"program": cmd.CommandPath(), "error": oneLine(err.Error())})
 		}
-		return nil, nil, fmt.Errorf("%w; verbena sim list shows them, and there is no file of that name", libErr)
+		return &quietError{simWrong}
 	}
-	sc, err := scenario.ParseSet(file, text, sets)
-	return sc, nil, err
 }
 
-// filesBeside opens files relative to the scenario that names them.
-func filesBeside(scenarioFile string) fabric.Files {
-	return func(name string) (io.Reader, error) {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(filepath.Dir(scenarioFile), name)
-		}
-		f, err := os.Open(name)
+// simChange is the flags by which commands change a scenario.
+type simChange struct {
+	sets             []string
+	tables           string
+	seed, duration   string
+	setHelp, setName string
+}
+
+func (s *simChange) flags(c *cobra.Command) {
+	f := c.Flags()
+	if s.setName == "" {
+		s.setName, s.setHelp = "set", "change a key of the scenario, as in switch.ecn.kmin=8KB; short where it is clear: ecn.kmin; may be repeated"
+	}
+	f.StringArrayVar(&s.sets, s.setName, nil, s.setHelp+" (`key=value`)")
+	f.StringVar(&s.tables, "tables", "", "put the tables of a switch over the scenario's switches: a config_db.json of SONiC (`file`)")
+	f.StringVar(&s.seed, "seed", "", "seed of every random choice (`n`)")
+	f.StringVar(&s.duration, "duration", "", "virtual time after which the run ends in any case (`t`, as in 10ms)")
+}
+
+// change reads what the flags name.
+func (s *simChange) change() (play.Change, error) {
+	c := play.Change{Sets: s.sets}
+	if s.seed != "" {
+		c.Sets = append(c.Sets[:len(c.Sets):len(c.Sets)], "seed="+s.seed)
+	}
+	if s.duration != "" {
+		c.Sets = append(c.Sets[:len(c.Sets):len(c.Sets)], "duration="+s.duration)
+	}
+	if s.tables != "" {
+		src, err := play.Find(s.tables)
 		if err != nil {
-			return nil, err
+			return c, err
 		}
-		if st, err := f.Stat(); err == nil && st.IsDir() {
-			_ = f.Close()
-			return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("is a directory")}
+		c.Tables = src
+	}
+	return c, nil
+}
+
+// words returns the flags as they would be typed.
+func (s *simChange) words() []string {
+	var w []string
+	for _, set := range s.sets {
+		w = append(w, "--"+s.setName, set)
+	}
+	for _, f := range []struct{ name, val string }{{"--tables", s.tables}, {"--seed", s.seed}, {"--duration", s.duration}} {
+		if f.val != "" {
+			w = append(w, f.name, f.val)
 		}
-		return f, nil
+	}
+	return w
+}
+
+// commandLine writes words as a shell takes them.
+func commandLine(words ...string) string {
+	for i, w := range words {
+		if w == "" || strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+") != "" {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// note tells something beside the output.
+func (a app) note(text string) { fmt.Fprintln(a.err, oneLine(text)) }
+
+// notes tells several things.
+func (a app) notes(list []string) {
+	for _, n := range list {
+		a.note(n)
 	}
 }
