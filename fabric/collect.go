@@ -48,9 +48,10 @@ func (r *Run) account(now sim.Time, out *result.Flow, l *lane) {
 	n, q := l.c.Sender()
 	out.Packets += l.c.Packets
 	out.Retransmitted += l.c.Retransmitted
+	out.Timeouts += l.c.Timeouts
 	if l.shared {
 		// The next flow on it starts from nothing.
-		l.c.Packets, l.c.Retransmitted = 0, 0
+		l.c.Packets, l.c.Retransmitted, l.c.Timeouts = 0, 0, 0
 	}
 	st := n.Adapter().QueryRP(now.Clock(), q)
 	out.LastRate = sim.Rate(st.Rc)

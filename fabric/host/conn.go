@@ -41,10 +41,13 @@ type Conn struct {
 	next ib.PSN    // expected by the receiver of data
 	high ib.PSN    // after the last data packet that was sent
 	any  bool      // one was sent
+	redo ib.PSN    // behind the last data packet, whether or not it was new
+	told bool      // a NAK has come since
 	used int       // receives that have ended and are not posted again
 
 	Packets       uint64 // data packets that left
 	Retransmitted uint64 // of them, sent before
+	Timeouts      uint64 // local ACK timeouts of A
 	LastArrival   sim.Time
 }
 
@@ -327,18 +330,24 @@ func (c *Conn) hashOf(n *NIC) uint32 {
 	return c.hashBA
 }
 
-// sent counts a data packet that leaves.
-func (c *Conn) sent(_ sim.Time, p *sim.Packet) {
+// sent counts a data packet that leaves n. A requester that goes back has been
+// told so by a NAK; if not, its timer has fired.
+func (c *Conn) sent(n *NIC, p *sim.Packet) {
 	c.Packets++
-	s := psn(p)
 	if c.Spec.Service != ib.RC {
 		return
 	}
+	s, told := psn(p), c.told
+	c.told = false
 	if c.any && s.Before(c.high) {
 		c.Retransmitted++
+		if s != c.redo && !told && n == c.A {
+			c.Timeouts++
+		}
+		c.redo = s.Add(1)
 		return
 	}
-	c.any, c.high = true, s.Add(1)
+	c.any, c.high, c.redo = true, s.Add(1), s.Add(1)
 }
 
 // arrived follows what the receiver of data has in order: of RC the expected
@@ -361,5 +370,8 @@ func (c *Conn) completed(now sim.Time, wc *ib.WC) {
 	}
 	m := c.msgs[0]
 	c.msgs = c.msgs[:copy(c.msgs, c.msgs[1:])]
+	if wc.Status == ib.RetryExcErr && !c.told {
+		c.Timeouts++ // the one after which there was no retry left
+	}
 	c.A.boss.Done(now, c, m.flow, m.id, wc.Status)
 }

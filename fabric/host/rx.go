@@ -226,8 +226,14 @@ func (n *NIC) deliver(now sim.Time, p *sim.Packet) {
 			if becn(p) {
 				n.boss.CNP(now, p.Flow, false)
 			}
-			if p.Head[0] == opAck && p.Head[12]>>5&3 == syndromeNAK {
-				n.boss.NAK(now, p.Flow)
+			if p.Head[0] == opAck {
+				switch p.Head[12] >> 5 & 3 {
+				case syndromeNAK:
+					c.told = true
+					n.boss.NAK(now, p.Flow)
+				case syndromeRNR:
+					c.told = true
+				}
 			}
 		}
 	}
@@ -237,10 +243,11 @@ func (n *NIC) deliver(now sim.Time, p *sim.Packet) {
 }
 
 // Opcodes of a congestion notification packet and of an acknowledgement on RC,
-// and the kind of an AETH syndrome that is a NAK.
+// and the kinds of an AETH syndrome that make a requester go back.
 const (
 	opCNP       = 0x81
 	opAck       = 0x11
+	syndromeRNR = 1
 	syndromeNAK = 3
 )
 

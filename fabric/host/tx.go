@@ -74,7 +74,7 @@ func (n *NIC) pullRDMA(now sim.Time) *sim.Packet {
 		n.Stats.CNPSent++
 		n.boss.CNP(now, p.Flow, true)
 	} else if c != nil && !p.Ack {
-		c.sent(now, p)
+		c.sent(n, p)
 	} else if becn(p) {
 		n.boss.CNP(now, p.Flow, true)
 	}
