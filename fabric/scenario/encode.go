@@ -188,8 +188,9 @@ func inline(v reflect.Value) (text string, ok bool) {
 		return strconv.FormatInt(v.Int(), 10), true
 	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return strconv.FormatUint(v.Uint(), 10), true
+	default:
+		return "", false
 	}
-	return "", false
 }
 
 func selectText(s Select) string {

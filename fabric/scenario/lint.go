@@ -12,7 +12,7 @@ func (s *Scenario) Lint(g *topo.Graph) []Warning {
 	l := linter{s: s, g: g, names: newNames(g), said: map[string]int{}}
 	l.settings()
 	for _, f := range []func(){
-		l.unused, l.idleMarks, l.ends, l.packets, l.priorities, l.thresholds, l.headroom, l.buffers, l.congestion, l.receivers, l.subnets, l.hashing, l.watchdogs, l.losses,
+		l.unused, l.idleMarks, l.ends, l.packets, l.priorities, l.thresholds, l.headroom, l.buffers, l.congestion, l.receivers, l.subnets, l.hashing, l.watchdogs, l.losses, l.cycles,
 	} {
 		f()
 	}

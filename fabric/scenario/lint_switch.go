@@ -16,7 +16,7 @@ func (l *linter) thresholds() {
 				if !ok || l.used()&(1<<p) == 0 {
 					continue
 				}
-				if int64(m.KMin) < frame && m.PMax > 0 && !(m.KMin == 0 && m.KMax == 0) {
+				if int64(m.KMin) < frame && m.PMax > 0 && (m.KMin != 0 || m.KMax != 0) {
 					l.say("small k", g.paths, "ecn.kmin",
 						"%s is less than one packet (%d bytes): packets are marked as soon as one other waits, and %s's links stay below their rate",
 						m.KMin, frame, l.name(g.nodes))

@@ -34,6 +34,11 @@ func TestLintClean(t *testing.T) {
 		clean,
 		clean + "switch: {buffer: {preset: hpcc}}\npacket: {payload: 1000, header: 48}\n",
 		clean + "switch: {buffer: {preset: tomahawk3}}\n",
+		strings.Replace(clean, "topology: {kind: spine-leaf, leaves: 2, spines: 2, hosts_per_leaf: 4}", "topology: {kind: fat-tree, k: 4}", 1),
+		strings.Replace(clean, "topology: {kind: spine-leaf, leaves: 2, spines: 2, hosts_per_leaf: 4}", "topology: {kind: parking-lot, switches: 4}", 1),
+		strings.Replace(clean, "topology: {kind: spine-leaf, leaves: 2, spines: 2, hosts_per_leaf: 4}", "topology: {kind: rail, units: 2, hosts_per_unit: 4, nics: 2, spines: 2}", 1),
+		// A ring of three has no path of two trunks.
+		strings.Replace(clean, "topology: {kind: spine-leaf, leaves: 2, spines: 2, hosts_per_leaf: 4}", "topology: {kind: ring, switches: 3, hosts_per_switch: 2}", 1),
 		"workload: [{kind: long, src: host0, dst: host1, op: tcp, bytes: 1MB}]\nhost: {dcqcn: {preset: \"off\"}}",
 	} {
 		if w := lint(t, text); len(w) > 0 {
@@ -45,14 +50,18 @@ func TestLintClean(t *testing.T) {
 // What is unwise is said with what will happen.
 func TestLint(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
-		{"ECN above XOFF", "switch: {ecn: {kmin: 3MB, kmax: 3MB}, buffer: {xoff: 1MB}}",
-			"switch.ecn.kmin: 3MB is above XOFF, 1.004MB for one congested port of leaf0 (and 3 others): PFC pauses the sender before its packets are marked"},
+		{
+			"ECN above XOFF", "switch: {ecn: {kmin: 3MB, kmax: 3MB}, buffer: {xoff: 1MB}}",
+			"switch.ecn.kmin: 3MB is above XOFF, 1.004MB for one congested port of leaf0 (and 3 others): PFC pauses the sender before its packets are marked",
+		},
 		// alpha 1/8 of what is shared: T = B/9 for one port.
 		{"ECN above dynamic XOFF", "switch: {ecn: {kmin: 4MB, kmax: 4MB}}", "switch.ecn.kmin: 4MB is above XOFF, 3."},
 		{"K below a packet", "switch: {ecn: {kmin: 500B}}", "switch.ecn.kmin: 500B is less than one packet (1102 bytes)"},
 		// 2 × 100 Gb/s × 1 us + 2 × 1102 + 64 = 25,000 + 2,268.
-		{"headroom", "switch: {buffer: {headroom: 20KB}}",
-			"switch.buffer.headroom: 20KB at leaf0/Ethernet0; its link of 100Gbps and 1us needs 27.268KB: up to 7.268KB of a lossless class are dropped"},
+		{
+			"headroom", "switch: {buffer: {headroom: 20KB}}",
+			"switch.buffer.headroom: 20KB at leaf0/Ethernet0; its link of 100Gbps and 1us needs 27.268KB: up to 7.268KB of a lossless class are dropped",
+		},
 		{"headroom of short cables", "switch: {buffer: {headroom: hpcc}}\ntopology: {delay: 25ns}", "its link of 100Gbps and 25ns needs"},
 		{"oversubscribed", "switch: {buffer: {total: 100KB}}", "switch.buffer.total: 100KB of leaf0"},
 		{"headroom pool", "switch: {buffer: {headroom_pool: 60KB}}", "switch.buffer.headroom_pool: 60KB of leaf0 (and 3 others) is enough for 2 of its 6 ports"},
@@ -60,7 +69,7 @@ func TestLint(t *testing.T) {
 		{"DCQCN off", `host: {dcqcn: {preset: "off"}}`, "host.dcqcn.preset: DCQCN is off at host0 (and 7 others) and switches mark its packets"},
 		{"ECN off", "switch: {ecn: {priorities: none}}", "no switch marks RDMA of host0 (and 7 others): DCQCN never hears of congestion"},
 		{"trust", "switches: [{match: leaf1, trust: pcp}]", "switches[0].trust: leaf1 trusts PCP, but hosts send frames without tags: all of them are in priority 0"},
-		{"lossy by map", "switches: [{match: leaf1, dscp_map: {26: 0}}]", "switches[0].dscp_map: leaf1 puts RDMA of host0 (and 7 others) (DSCP 26) in priority 0, which has no PFC"},
+		{"lossy by map", "switches: [{match: leaf1, dscp_map: {26: 0}}]", "switches[0].dscp_map: leaf1 puts RDMA with DSCP 26 of host0 (and 7 others) in priority 0, which has no PFC"},
 		{"no PFC on one switch", "switches: [{match: spine0, pfc: {priorities: none}}]", "switches[0].pfc.priorities: spine0 has no PFC and others have: RDMA is dropped there"},
 		{"NIC without PFC", "hosts: [{match: host3, nic: {pfc: none}}]", "hosts[0].nic.pfc: host3 does not obey pauses of priority 3"},
 		{"other priority", "host: {rdma: {priority: 4}, nic: {pfc: [3, 4]}}", "host.rdma.priority: host0 (and 7 others) sends in priority 4, but leaf0 (and 3 others) pauses priority 3 for it"},
@@ -71,8 +80,15 @@ func TestLint(t *testing.T) {
 		{"watchdog", "switch: {pfc: {watchdog: {enable: true}}}\nduration: 100ms", "switch.pfc.watchdog.detect: 200ms is not less than the duration of the run, 100ms"},
 		{"quanta", "switch: {pfc: {quanta: 10}}", "switch.pfc.quanta: 10 last as long as 640 bytes on the link"},
 		{"no timeout", "host: {rdma: {timeout_exp: 0}}", "host.rdma.timeout_exp: without ACK timeout a lost last packet is never sent again"},
-		{"RoCEv1", "host: {roce: v1}\ntopology: {kind: spine-leaf, leaves: 2, spines: 2, hosts_per_leaf: 2, subnets: per-leaf}",
-			"host.roce: RoCEv1 is not routed: packets of incast to other subnets are dropped at their leaf"},
+		{
+			"RoCEv1", "host: {roce: v1}\ntopology: {kind: spine-leaf, leaves: 2, spines: 2, hosts_per_leaf: 2, subnets: per-leaf}",
+			"host.roce: RoCEv1 is not routed: packets of incast to other subnets are dropped at their leaf",
+		},
+		{
+			"cycle", "topology: {kind: ring, switches: 3, hosts_per_switch: 2, one_way: true}",
+			"topology.kind: routes make a circle, sw0 → sw1 → sw2 → sw0: with PFC its links can wait for each other, a deadlock",
+		},
+		{"bounce", "topology: {kind: bounce, hosts_per_leaf: 2}", "topology.kind: routes make a circle, "},
 		{"unused key", "topology: {k: 8}", "topology.k: does nothing: kind is spine-leaf"},
 		{"endless", "workload: [{kind: long, src: host1, dst: host0}]", "until: no workload ends by itself: the run lasts 10s"},
 		{"knobs", "host: {dcqcn: {rpg_min_rate: 100Gbps}}", "host.dcqcn: rpg_min_rate 100Gbps is not below the line rate: no CNP slows a QP"},

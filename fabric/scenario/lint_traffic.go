@@ -131,8 +131,8 @@ func (l *linter) priorities() {
 			switch {
 			case lossless && !g.set.PFC.Priorities.Has(at) && g.set.PFC.Priorities != 0:
 				l.say("lossy", g.paths, key,
-					"%s puts RDMA of %s (DSCP %d) in priority %d, which has no PFC: it is dropped in congestion, and go-back-N sends it again",
-					l.name(g.nodes), l.name(h.nodes), dscp, at)
+					"%s puts RDMA with DSCP %d of %s in priority %d, which has no PFC: it is dropped in congestion, and go-back-N sends it again",
+					l.name(g.nodes), dscp, l.name(h.nodes), at)
 			case lossless && g.set.PFC.Priorities == 0:
 				l.say("no pfc", g.paths, "pfc.priorities",
 					"%s has no PFC and others have: RDMA is dropped there in congestion", l.name(g.nodes))

@@ -118,6 +118,7 @@ func parseHeadroom(s string) (Headroom, error) {
 	switch r := HeadroomRule(s); r {
 	case HeadroomAuto, HeadroomHPCC, HeadroomConweave:
 		return Headroom{Rule: r}, nil
+	case HeadroomBytes: // a word of the model, not of files
 	}
 	n, err := byteKind.parse(s)
 	if err != nil || n < 0 || n > 1e9 {
