@@ -2,7 +2,6 @@ package digest
 
 import (
 	"bytes"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -87,5 +86,5 @@ func differs(a, b []byte) int {
 }
 
 func around(b []byte, i int) string {
-	return fmt.Sprintf("%s", b[max(0, i-60):min(len(b), i+60)])
+	return string(b[max(0, i-60):min(len(b), i+60)])
 }
