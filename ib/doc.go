@@ -9,6 +9,7 @@
 // that a C application and a Go application mean the same by a number.
 //
 // Read number.go (numbers and their arithmetic), gid.go, qp.go (types, states
-// and attributes of a queue pair), wr.go (what an application posts), wc.go
+// and attributes of a queue pair), srq.go (the
+// attributes of a shared receive queue), wr.go (what an application posts), wc.go
 // (what it gets back), event.go.
 package ib

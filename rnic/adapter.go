@@ -132,6 +132,8 @@ type Adapter struct {
 	pdNum  mem.PD
 	cqs    []*CQ
 	cqNum  uint32
+	srqs   map[*transport.SharedQueue]*SRQ
+	srqNum uint32
 	qpns   qpnAllocator
 	ahs    ahTable
 	mrs    map[*mem.Region]struct{}
@@ -142,7 +144,7 @@ type Adapter struct {
 }
 
 // pdRefs counts what a protection domain still holds.
-type pdRefs struct{ qps, mrs, ahs int }
+type pdRefs struct{ qps, mrs, ahs, srqs int }
 
 // New makes an adapter. It matches ErrInvalid for a configuration that cannot
 // be, ErrUnsupported for a link whose frames it does not write yet.
@@ -184,6 +186,7 @@ func New(cfg Config) (*Adapter, error) {
 		pds:       make(map[mem.PD]*pdRefs),
 		mrs:       make(map[*mem.Region]struct{}),
 		dests:     make(map[netip.Addr]*dest),
+		srqs:      make(map[*transport.SharedQueue]*SRQ),
 		newEngine: newEngine,
 		runBytes:  min(max(cfg.Wire.RunBytes, cfg.Wire.MTU), maxRunBytes),
 		runSegs:   min(max(cfg.Wire.Segments, 1), frame.MaxSegments),
@@ -247,8 +250,8 @@ func (a *Adapter) DeallocPD(pd mem.PD) error {
 		return err
 	}
 	if *refs != (pdRefs{}) {
-		return fmt.Errorf("deallocate PD %d: it still holds %d QPs, %d MRs and %d AHs: %w",
-			pd, refs.qps, refs.mrs, refs.ahs, ErrBusy)
+		return fmt.Errorf("deallocate PD %d: it still holds %d QPs, %d MRs and %d AHs, and %d SRQs: %w",
+			pd, refs.qps, refs.mrs, refs.ahs, refs.srqs, ErrBusy)
 	}
 	delete(a.pds, pd)
 	return nil

@@ -22,6 +22,7 @@ var (
 // errors of this package.
 type PostError struct {
 	QPN   ib.QPN
+	SRQ   uint32 // the number of a shared receive queue, where it is about one; else 0
 	Recv  bool   // the receive queue
 	Index int    // of the request in the slice; those before it are posted
 	Attr  string // what is wrong
@@ -35,7 +36,11 @@ func (e *PostError) Error() string {
 	if e.Recv {
 		q = "receive"
 	}
-	s := fmt.Sprintf("post %s to QP %v: work request %d: %s is %s", q, e.QPN, e.Index, e.Attr, e.Value)
+	to := fmt.Sprintf("QP %v", e.QPN)
+	if e.SRQ != 0 {
+		to = fmt.Sprintf("SRQ %d", e.SRQ)
+	}
+	s := fmt.Sprintf("post %s to %s: work request %d: %s is %s", q, to, e.Index, e.Attr, e.Value)
 	if e.Limit != "" {
 		s += ", can be " + e.Limit
 	}

@@ -10,7 +10,9 @@ type Limits struct {
 	MaxMR       int
 	MaxPD       int
 	MaxAH       int
+	MaxSRQ      int
 	MaxQPWR     int // work requests of one queue
+	MaxSRQWR    int // receives of one shared receive queue
 	MaxCQE      int // completions of one queue
 	MaxSGE      int // elements of one work request
 	MaxInline   int // bytes
@@ -27,6 +29,8 @@ func DefaultLimits() Limits {
 		MaxMR:       1 << 19,
 		MaxPD:       1 << 15,
 		MaxAH:       1 << 15,
+		MaxSRQ:      1 << 15,
+		MaxSRQWR:    1 << 15,
 		MaxQPWR:     1 << 15,
 		MaxCQE:      1 << 22,
 		MaxSGE:      32,
@@ -66,6 +70,8 @@ func (l Limits) fill() (Limits, error) {
 		{"MaxMR", &l.MaxMR, d.MaxMR, 1 << 24},
 		{"MaxPD", &l.MaxPD, d.MaxPD, 1 << 24},
 		{"MaxAH", &l.MaxAH, d.MaxAH, hardMaxAH},
+		{"MaxSRQ", &l.MaxSRQ, d.MaxSRQ, 1 << 24},
+		{"MaxSRQWR", &l.MaxSRQWR, d.MaxSRQWR, hardMaxWR},
 		{"MaxQPWR", &l.MaxQPWR, d.MaxQPWR, hardMaxWR},
 		{"MaxCQE", &l.MaxCQE, d.MaxCQE, 1 << 24},
 		{"MaxSGE", &l.MaxSGE, d.MaxSGE, 1 << 10},

@@ -183,6 +183,9 @@ func (q *QP) maxMessage() uint64 {
 // are taken in every state but Reset (IBA vol.1 10.8.3); in Error they complete
 // with a flush. Poster.
 func (q *QP) PostRecv(wrs []ib.RecvWR) (n int, err error) {
+	if q.recv.Shared() {
+		return 0, q.refuse(true, 0, "receive queue", "that of an SRQ", "posted to there", ErrInvalid)
+	}
 	if s := q.State(); s == ib.Reset {
 		return 0, q.refuse(true, 0, "state", s, "any other", ErrState)
 	}

@@ -17,6 +17,9 @@ type QPConfig struct {
 	SendCQ, RecvCQ *CQ
 	Cap            ib.QPCap // zero fields take defaults
 	SigAll         bool     // every send request reports a completion
+	// SRQ is where the queue pair's receives come from; nil for a queue of its
+	// own. With one, the sizes of the receive queue mean nothing.
+	SRQ *SRQ
 }
 
 // QP is a queue pair. Number, Type, Cap and State may be called by anyone;
@@ -71,6 +74,10 @@ func (q *QP) Number() ib.QPN { return q.qpn }
 // Type returns the transport service.
 func (q *QP) Type() ib.QPType { return q.typ }
 
+// SRQ returns where the receives come from, or nil for a queue of its own.
+// Owner.
+func (q *QP) SRQ() *SRQ { return q.a.srqs[q.recv.From()] }
+
 // Cap returns the sizes of the queues, defaults filled in.
 func (q *QP) Cap() ib.QPCap {
 	return ib.QPCap{
@@ -84,7 +91,12 @@ func (q *QP) State() ib.QPState { return q.state.load() }
 
 // CreateQP makes a queue pair in the Reset state. It matches ErrInvalid for
 // arguments out of range, ErrLimit when there are too many. Owner.
-func (a *Adapter) CreateQP(now clock.Time, cfg QPConfig) (*QP, error) {
+func (a *Adapter) CreateQP(_ clock.Time, cfg QPConfig) (*QP, error) {
+	return a.createQP(cfg, 0)
+}
+
+// createQP is CreateQP for a number with a meaning of its own, or 0 for any.
+func (a *Adapter) createQP(cfg QPConfig, qpn ib.QPN) (*QP, error) {
 	fail := func(attr string, value any, limit string, err error) (*QP, error) {
 		if limit != "" {
 			limit = ", " + limit
@@ -110,6 +122,12 @@ func (a *Adapter) CreateQP(now clock.Time, cfg QPConfig) (*QP, error) {
 		if c.cq.Overrun() {
 			return fail(c.name, fmt.Sprintf("CQ %d, which has overflowed", c.cq.num), "", ErrState)
 		}
+	}
+	if s := cfg.SRQ; s != nil {
+		if err := a.ownedSRQ("create QP with", s); err != nil {
+			return nil, err
+		}
+		cfg.Cap.MaxRecvWR, cfg.Cap.MaxRecvSGE = 0, 0
 	}
 	limit := a.limits
 	for _, c := range []struct {
@@ -139,8 +157,14 @@ func (a *Adapter) CreateQP(now clock.Time, cfg QPConfig) (*QP, error) {
 		sendCQ: cfg.SendCQ, recvCQ: cfg.RecvCQ,
 	}
 	q.send.Init(cfg.Cap.MaxSendWR, cfg.Cap.MaxSendSGE, cfg.Cap.MaxInlineData)
-	q.recv.Init(cfg.Cap.MaxRecvWR, cfg.Cap.MaxRecvSGE)
-	q.qpn = a.qpns.next(&a.qps)
+	if cfg.SRQ != nil {
+		q.recv.InitShared(&cfg.SRQ.queue)
+	} else {
+		q.recv.Init(cfg.Cap.MaxRecvWR, cfg.Cap.MaxRecvSGE)
+	}
+	if q.qpn = qpn; qpn == 0 {
+		q.qpn = a.qpns.next(&a.qps)
+	}
 	q.timer.index = -1
 	q.eng = a.newEngine(cfg.Type, transport.Config{
 		QPN: q.qpn, PD: cfg.PD, Mem: a.mem, Send: &q.send, Recv: &q.recv, Sink: (*sink)(q),
@@ -153,6 +177,9 @@ func (a *Adapter) CreateQP(now clock.Time, cfg QPConfig) (*QP, error) {
 	refs.qps++
 	cfg.SendCQ.users++
 	cfg.RecvCQ.users++
+	if cfg.SRQ != nil {
+		cfg.SRQ.users++
+	}
 	return q, nil
 }
 
@@ -272,6 +299,9 @@ func (a *Adapter) DestroyQP(now clock.Time, q *QP) error {
 	a.pds[q.pd].qps--
 	q.sendCQ.users--
 	q.recvCQ.users--
+	if s := q.SRQ(); s != nil {
+		s.users--
+	}
 	return nil
 }
 

@@ -118,9 +118,6 @@ type Config struct {
 	Scratch *Scratch
 	QPN     ib.QPN
 	PD      mem.PD
-	// RecvPD is the protection domain of the receives: that of a shared receive
-	// queue may be another. 0 means PD.
-	RecvPD mem.PD
 	// Payload is how many payload bytes a full packet of a connected queue pair
 	// has, where that is less than the path MTU; 0 for the path MTU. Both ends
 	// must agree. Simulators use it, to compare with others that count so.
@@ -145,10 +142,11 @@ type Scratch struct {
 	Frags []mem.Frag // payload of the packet that Next has described
 }
 
-// ReceivePD returns the protection domain that receives are checked against.
+// ReceivePD returns the protection domain that receives are checked against:
+// that of a shared receive queue may be another than the queue pair's.
 func (c *Config) ReceivePD() mem.PD {
-	if c.RecvPD != 0 {
-		return c.RecvPD
+	if s := c.Recv.sharing(); s != nil {
+		return s.from.pd
 	}
 	return c.PD
 }

@@ -52,8 +52,12 @@ type ring[T any] struct {
 	rest  *ringRest[T]
 }
 
-// ringRest holds the slots beyond the first chunk.
-type ringRest[T any] struct{ chunks []*[chunkSlots]T }
+// ringRest holds the slots beyond the first chunk, or what a ring without slots
+// has instead.
+type ringRest[T any] struct {
+	chunks []*[chunkSlots]T
+	share  *sharing
+}
 
 func (r *ring[T]) init(depth, maxSGE int) {
 	n := ringSize(depth)
@@ -182,10 +186,7 @@ type RecvWQE struct {
 // RecvQueue is the ring of posted receives; like [SendQueue], with the engine
 // consuming slots in order. One that has been given a [SharedQueue] has no ring
 // of its own: see srq.go.
-type RecvQueue struct {
-	ring[RecvWQE]
-	share *sharing // nil: the ring is the queue pair's own
-}
+type RecvQueue struct{ ring[RecvWQE] }
 
 // NewRecvQueue returns a ring of depth slots with room for maxSGE elements.
 func NewRecvQueue(depth, maxSGE int) *RecvQueue {
@@ -220,8 +221,8 @@ func (r *ring[T]) posted() int { return int(r.tail.Load() - r.head.Load()) }
 // Posted returns the number of receives waiting that belong to this queue pair
 // alone: what a flush completes. Engine's side.
 func (q *RecvQueue) Posted() int {
-	if q.share != nil {
-		return q.share.mine()
+	if s := q.sharing(); s != nil {
+		return s.mine()
 	}
 	return q.posted()
 }
@@ -229,8 +230,8 @@ func (q *RecvQueue) Posted() int {
 // Peek returns the oldest posted receive, or nil. It stays valid until Pop.
 // Engine's side.
 func (q *RecvQueue) Peek() *RecvWQE {
-	if q.share != nil {
-		return q.share.peek()
+	if s := q.sharing(); s != nil {
+		return s.peek()
 	}
 	pos := q.head.Load()
 	if pos == q.tail.Load() {
@@ -241,8 +242,8 @@ func (q *RecvQueue) Peek() *RecvWQE {
 
 // Pop frees the slot that Peek returns. Engine's side.
 func (q *RecvQueue) Pop() {
-	if q.share != nil {
-		q.share.pop()
+	if s := q.sharing(); s != nil {
+		s.pop()
 		return
 	}
 	q.head.Add(1)
@@ -252,8 +253,8 @@ func (q *RecvQueue) Pop() {
 // with later packets: of a shared queue nobody else gets it meanwhile. Engine's
 // side.
 func (q *RecvQueue) Hold() {
-	if q.share != nil {
-		q.share.hold()
+	if s := q.sharing(); s != nil {
+		s.hold()
 	}
 }
 

@@ -1,6 +1,9 @@
 package transport
 
-import "github.com/verbena-rdma/verbena/ib"
+import (
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/mem"
+)
 
 // SharedQueue is a receive queue that several queue pairs of one adapter take
 // their receives from (IBA vol.1 10.2.9). Like every ring it has one poster at a
@@ -14,15 +17,17 @@ import "github.com/verbena-rdma/verbena/ib"
 // ends, so that messages of other queue pairs pass it.
 type SharedQueue struct {
 	ring[RecvWQE]
+	pd    mem.PD
 	limit int    // 0: not armed
 	low   func() // the limit was reached; may be nil
 }
 
-// Init makes a zero SharedQueue ready: depth receives of up to maxSGE elements.
-// low is called, by the owner, each time an armed limit is reached.
-func (q *SharedQueue) Init(depth, maxSGE int, low func()) {
+// Init makes a zero SharedQueue ready: depth receives of up to maxSGE elements,
+// whose memory is checked against pd. low is called, by the owner, each time an
+// armed limit is reached.
+func (q *SharedQueue) Init(pd mem.PD, depth, maxSGE int, low func()) {
 	q.init(depth, maxSGE)
-	q.low = low
+	q.pd, q.low = pd, low
 }
 
 // Slot returns the slot i places after the last posted one for filling; it must
@@ -78,11 +83,28 @@ type sharing struct {
 
 // InitShared makes a zero RecvQueue one that takes its receives from shared.
 func (q *RecvQueue) InitShared(shared *SharedQueue) {
-	q.share = &sharing{from: shared, own: RecvWQE{SGL: make([]ib.SGE, 0, shared.maxSGE)}}
+	q.rest = &ringRest[RecvWQE]{share: &sharing{from: shared, own: RecvWQE{SGL: make([]ib.SGE, 0, shared.maxSGE)}}}
+}
+
+// sharing returns the part in a SharedQueue, or nil. A ring of one's own has a
+// depth.
+func (q *RecvQueue) sharing() *sharing {
+	if q.depth != 0 || q.rest == nil {
+		return nil
+	}
+	return q.rest.share
 }
 
 // Shared reports whether the receives are those of a SharedQueue.
-func (q *RecvQueue) Shared() bool { return q.share != nil }
+func (q *RecvQueue) Shared() bool { return q.sharing() != nil }
+
+// From returns the SharedQueue that the receives come from, or nil.
+func (q *RecvQueue) From() *SharedQueue {
+	if s := q.sharing(); s != nil {
+		return s.from
+	}
+	return nil
+}
 
 func (s *sharing) mine() int {
 	if s.held {

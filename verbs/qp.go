@@ -16,6 +16,7 @@ type QPConfig struct {
 	RecvCQ *CQ
 	Cap    ib.QPCap // zero fields take defaults; [QP.Cap] tells
 	SigAll bool     // every send work request is reported, signaled or not
+	SRQ    *SRQ     // where the receives come from; nil for a queue of its own
 }
 
 // QP is a queue pair. Goroutines may post to both its queues at the same time;
@@ -25,6 +26,7 @@ type QP struct {
 	qp     *rnic.QP
 	sendCQ *CQ
 	recvCQ *CQ
+	srq    *SRQ
 	dead   atomic.Bool
 
 	sendMu sync.Mutex // the poster's side of the send queue
@@ -51,10 +53,17 @@ func (p *PD) CreateQP(cfg QPConfig) (*QP, error) {
 			return nil, errorf(ErrInvalid, "create QP: %s belongs to device %v, the PD to %v", c.name, c.cq.dev, d)
 		}
 	}
-	q := &QP{pd: p, sendCQ: cfg.SendCQ, recvCQ: cfg.RecvCQ}
+	var srq *rnic.SRQ
+	if s := cfg.SRQ; s != nil {
+		if s.pd.dev != d {
+			return nil, errorf(ErrInvalid, "create QP: SRQ %d belongs to device %v, the PD to %v", s.Number(), s.pd.dev, d)
+		}
+		srq = s.srq
+	}
+	q := &QP{pd: p, sendCQ: cfg.SendCQ, recvCQ: cfg.RecvCQ, srq: cfg.SRQ}
 	err := d.do("create QP", func(now clock.Time) error {
 		qp, err := d.adapter.CreateQP(now, rnic.QPConfig{
-			Type: cfg.Type, PD: p.pd, SendCQ: cfg.SendCQ.cq, RecvCQ: cfg.RecvCQ.cq, Cap: cfg.Cap, SigAll: cfg.SigAll,
+			Type: cfg.Type, PD: p.pd, SendCQ: cfg.SendCQ.cq, RecvCQ: cfg.RecvCQ.cq, Cap: cfg.Cap, SigAll: cfg.SigAll, SRQ: srq,
 		})
 		q.qp = qp
 		return err
@@ -82,6 +91,10 @@ func (q *QP) State() ib.QPState {
 	_ = q.pd.dev.drv.Do(func(clock.Time) {})
 	return q.qp.State()
 }
+
+// SRQ returns where the receives come from, nil for a queue of the queue pair's
+// own: then [QP.PostRecv] posts, else [SRQ.PostRecv].
+func (q *QP) SRQ() *SRQ { return q.srq }
 
 // Device returns the device.
 func (q *QP) Device() *Device { return q.pd.dev }
