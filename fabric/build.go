@@ -201,6 +201,9 @@ func (r *Run) portConfig(node int32, i int, c *swtch.PortConfig, slowest sim.Rat
 			e.ECN = swtch.ECN{KMin: int64(m.KMin), KMax: int64(m.KMax), PMax: uint32(min(uint64(m.PMax), 1<<32-1)), AtEnqueue: s.ECN.At == scenario.AtEnqueue}
 		}
 		e.NoDrop = !s.ECN.DropNotECT
+		if !lossless {
+			e.Reserved = int64(b.EgressReserved)
+		}
 		if !lossless && b.EgressAlpha != 0 {
 			e.Limit = swtch.Limit{Mode: swtch.Dynamic, Alpha: alpha16(b.EgressAlpha, 1)}
 		}

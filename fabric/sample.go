@@ -15,6 +15,7 @@ type sampler struct {
 	most   int
 	n      int // values so far
 	limit  int // of flows that are followed
+	seen   int // flows that have been looked at
 	probes []probe
 	flows  []flowProbe
 }
@@ -144,8 +145,10 @@ func (r *Run) sample(now sim.Time) {
 		p := &s.probes[i]
 		p.vals = append(p.vals, r.value(now, p))
 	}
-	for len(s.flows) < s.limit && len(s.flows) < len(r.out) {
-		s.flows = append(s.flows, flowProbe{flow: int32(len(s.flows)), start: s.n})
+	for ; s.seen < len(r.out) && len(s.flows) < s.limit; s.seen++ {
+		if want := r.Scenario.Record.Flows; len(want) == 0 || want.Matches(r.out[s.seen].Group) {
+			s.flows = append(s.flows, flowProbe{flow: int32(s.seen), start: s.n})
+		}
 	}
 	for i := range s.flows {
 		r.sampleFlow(now, &s.flows[i])
