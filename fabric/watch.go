@@ -269,6 +269,9 @@ func (r *Run) silence(now sim.Time) {
 			continue
 		}
 		for _, l := range st.lanes {
+			if l.c.Posted() == 0 && len(l.todo) == 0 {
+				continue // its part is done
+			}
 			n, q := l.c.Sender()
 			why := n.Adapter().Why(q)
 			out.Silent = why.String()

@@ -43,6 +43,7 @@ type Conn struct {
 	any  bool      // one was sent
 	redo ib.PSN    // behind the last data packet, whether or not it was new
 	told bool      // a NAK has come since
+	last int32     // flow of the message that ended last, or -1
 	used int       // receives that have ended and are not posted again
 
 	Packets       uint64 // data packets that left
@@ -78,7 +79,7 @@ func Dial(now sim.Time, a, b *NIC, spec Spec) (*Conn, error) {
 		return nil, fmt.Errorf("connection of %s with itself", a.cfg.Name)
 	}
 	spec.Depth = max(spec.Depth, 1)
-	c := &Conn{A: a, B: b, Spec: spec}
+	c := &Conn{A: a, B: b, Spec: spec, last: -1}
 	var err error
 	if c.a, err = a.createQP(now, spec); err != nil {
 		return nil, err
@@ -295,7 +296,7 @@ func (c *Conn) Sender() (*NIC, *rnic.QP) {
 // directions; of a CNP, the flow that is under way.
 func (c *Conn) flowOf(p *sim.Packet) int32 {
 	if len(c.msgs) == 0 {
-		return -1
+		return c.last
 	}
 	if len(c.msgs) > 1 && p.Head[0] != opCNP {
 		s := psn(p)
@@ -369,6 +370,7 @@ func (c *Conn) completed(now sim.Time, wc *ib.WC) {
 		return
 	}
 	m := c.msgs[0]
+	c.last = m.flow
 	c.msgs = c.msgs[:copy(c.msgs, c.msgs[1:])]
 	if wc.Status == ib.RetryExcErr && !c.told {
 		c.Timeouts++ // the one after which there was no retry left

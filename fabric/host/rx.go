@@ -200,11 +200,14 @@ func (n *NIC) release(now sim.Time, p *sim.Packet) {
 func (n *NIC) deliver(now sim.Time, p *sim.Packet) {
 	n.Stats.received(p)
 	if p.Kind == sim.KindTCP {
-		if n.lossy != nil && !p.Bad {
+		switch {
+		case p.Bad:
+			n.drop(now, p, result.DropError)
+		case n.lossy == nil:
+			n.drop(now, p, result.DropNoRoute)
+		default:
 			n.lossy.Arrive(now, p)
-			return
 		}
-		n.s.Pool.Put(p)
 		return
 	}
 	if p.ECN == 3 && !p.Bad && !p.Ack {
