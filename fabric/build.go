@@ -400,12 +400,24 @@ func (r *Run) makePort(node, i int32, link *topo.Link) *port.Port {
 	p.Refreshed = func(now sim.Time, classes uint8) {
 		for q := range uint8(8) {
 			if classes&(1<<q) != 0 {
-				r.Pause(result.Pause{At: now, Node: node, Port: i, Egress: -1, Prio: q, On: true, Refresh: true})
+				r.refreshed(now, node, i, q)
 			}
 		}
 	}
 	r.Ports[node][i] = p
 	return p
+}
+
+// refreshed notes that a neighbour is told again to stop, and what for.
+func (r *Run) refreshed(now sim.Time, node, i int32, prio uint8) {
+	var p result.Pause
+	if sw := r.Switches[node]; sw != nil {
+		p = sw.Standing(now, int(i), prio)
+	} else {
+		p = r.NICs[r.Graph.Nodes[node].Endpoint+i].Standing(now, prio)
+	}
+	p.Refresh = true
+	r.Pause(p)
 }
 
 // shapeOf collects what readers of a result need to know.

@@ -243,3 +243,15 @@ func (n *NIC) Storm(now sim.Time, prio uint8, on bool) {
 	}
 	n.resumeNeighbour(now, prio)
 }
+
+// Standing tells of a stop that still stands, as the boss was told when it began.
+func (n *NIC) Standing(now sim.Time, prio uint8) result.Pause {
+	p := result.Pause{
+		At: now, Node: n.cfg.Node, Port: int32(n.cfg.Port), Egress: -1, Prio: prio, On: true,
+		Cause: result.CauseSlowReceiver, Held: n.in.held, Limit: n.cfg.XOFF,
+	}
+	if n.in.storm&(1<<(prio&7)) != 0 {
+		p.Cause = result.CauseStorm
+	}
+	return p
+}

@@ -48,9 +48,19 @@ func (w *Switch) classes(at int) uint8 { return w.groups[at&7] & w.out[at>>3].co
 
 func (w *Switch) logPause(now sim.Time, at int, prio uint8, on bool) {
 	w.s.Note(3<<62 | uint64(uint32(w.cfg.ID))<<20 | uint64(at)<<4 | uint64(prio))
-	if w.log == nil {
-		return
+	if w.log != nil {
+		w.log.Pause(w.pause(now, at, prio, on))
 	}
+}
+
+// Standing tells of a stop that still stands, as the log was told when it began,
+// with what is the reason now.
+func (w *Switch) Standing(now sim.Time, port int, prio uint8) result.Pause {
+	return w.pause(now, port<<3|int(w.cfg.PrioToGroup[prio&7]), prio, true)
+}
+
+// pause describes a stop, or its end, of the neighbour of an ingress group.
+func (w *Switch) pause(now sim.Time, at int, prio uint8, on bool) result.Pause {
 	g := &w.in[at]
 	limit := g.conf.Limit.of(w.mmu.free())
 	if g.conf.Limit.Mode == Unlimited {
@@ -69,5 +79,5 @@ func (w *Switch) logPause(now sim.Time, at int, prio uint8, on bool) {
 		e := &w.out[egress]
 		r.EgressStopped = e.stopped&e.ready&^e.ignore&w.groups[at&7] != 0
 	}
-	w.log.Pause(r)
+	return r
 }
