@@ -7,7 +7,7 @@ BENCHFLAGS ?=
 TOOL := $(GO) tool -modfile=tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fuzz bench microbench interop interop-full nightly gen tidy cover clean
+.PHONY: help build test race lint fuzz bench bench-sim microbench interop interop-full nightly gen tidy cover clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -36,6 +36,10 @@ fuzz: ## every fuzz target for FUZZTIME (10s) each
 bench: ## speed beside iperf3, TCP and bare UDP, in ratios; BENCHFLAGS='-only regexp -rounds n -gate …'
 	@mkdir -p out
 	$(GO) run ./test/bench -json out/bench.json $(BENCHFLAGS)
+
+bench-sim: ## speed and memory of the simulator beside ns-3 and htsim; BENCHFLAGS='-only regexp -rounds n -gate …'
+	@mkdir -p out
+	$(GO) run ./test/benchsim -json out/bench-sim.json $(BENCHFLAGS)
 
 microbench: ## Go's benchmarks; BENCH=regexp picks
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...

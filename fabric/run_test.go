@@ -64,29 +64,3 @@ func TestIncastEndsWithTheBottleneck(t *testing.T) {
 	}
 	t.Logf("last %v, events %d, hops %d, pauses %d, why %s", last, res.Events, res.DataHops, len(res.Pauses), res.Why)
 }
-
-func BenchmarkT32Permutation(b *testing.B) {
-	for b.Loop() {
-		sc, g := t32(b, "host.dcqcn.preset=hpcc")
-		rnd := sim.NewRand(1, "perm")
-		var flows []work.Flow
-		for range 2 {
-			p := make([]int32, 32)
-			for i := range p {
-				p[i] = int32((i + 8) % 32)
-			}
-			rnd.Shuffle(len(p), func(i, j int) {
-				if p[i]/8 != int32(j)/8 && p[j]/8 != int32(i)/8 {
-					p[i], p[j] = p[j], p[i]
-				}
-			})
-			for i, d := range p {
-				flows = append(flows, work.Flow{Src: int32(i), Dst: d, Bytes: 10_000_000, Prio: -1, DSCP: -1})
-			}
-		}
-		_, res := finish(b, sc, g, flows)
-		b.ReportMetric(float64(res.Events), "events")
-		b.ReportMetric(float64(res.DataHops), "hops")
-		b.ReportMetric(res.End.Micros(), "us")
-	}
-}
