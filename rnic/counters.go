@@ -19,7 +19,7 @@ const (
 	dropICRC                         // wrong ICRC
 	dropNoQP                         // no queue pair of that number
 	dropAddress                      // sent to an address that no row of the GID table holds
-	dropManagement                   // for QP 0 or 1, which nobody serves yet
+	dropManagement                   // for QP 0, or for QP 1 where nobody serves it
 	dropMulticast                    // for a multicast group
 	numDropReasons
 )

@@ -111,17 +111,17 @@ func (a *Adapter) packet(now clock.Time, from *arrival, b []byte) *QP {
 // find returns the queue pair that a packet is for, or counts why there is
 // none: a connected one listens to its peer's address alone.
 func (a *Adapter) find(p *wire.Packet, src netip.Addr) *QP {
-	switch p.DestQPN {
-	case ib.QPSMI, ib.QPGSI:
-		a.count.drop(dropManagement)
-		return nil
-	case ib.QPMulticast:
+	if p.DestQPN == ib.QPMulticast {
 		a.count.drop(dropMulticast)
 		return nil
 	}
 	q := a.qps.get(p.DestQPN)
 	if q == nil {
-		a.count.drop(dropNoQP)
+		if p.DestQPN <= ib.QPGSI {
+			a.count.drop(dropManagement)
+		} else {
+			a.count.drop(dropNoQP)
+		}
 		return nil
 	}
 	if q.typ != ib.UD {
