@@ -64,7 +64,8 @@ func (e *end) datagrams(ctx context.Context, av ib.AV, qpn ib.QPN, key ib.QKey) 
 	}
 	for range e.p.count {
 		wr := ib.SendWR{
-			Op: ib.Send, Flags: ib.Signaled, SGL: e.p.mr.SGE(outOff, e.p.size), UD: ib.Datagram{AH: ah.Handle(), QPN: qpn, QKey: key},
+			// udaddy answers to the queue pair that the immediate data name.
+			Op: ib.SendImm, Imm: uint32(e.qp.Num()), Flags: ib.Signaled, SGL: e.p.mr.SGE(outOff, e.p.size), UD: ib.Datagram{AH: ah.Handle(), QPN: qpn, QKey: key},
 		}
 		err = errors.Join(err, e.qp.PostSend(wr))
 	}
