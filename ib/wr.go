@@ -37,6 +37,10 @@ func (o WROp) IsAtomic() bool { return o == CompareSwap || o == FetchAdd }
 // IsSend reports whether o consumes a receive at the peer by its payload.
 func (o WROp) IsSend() bool { return o == Send || o == SendImm || o == SendInv }
 
+// IsLocal reports whether o is executed by the requester itself and puts nothing
+// on the wire.
+func (o WROp) IsLocal() bool { return o == LocalInv || o == BindMW }
+
 // IsWrite reports whether o is an RDMA WRITE with or without immediate.
 func (o WROp) IsWrite() bool { return o == Write || o == WriteImm }
 
@@ -93,11 +97,24 @@ type SendWR struct {
 	// InlineData is an alternative to an SGL when Flags has Inline: the payload
 	// itself, registered or not. Borrowed.
 	InlineData []byte
-	Imm        uint32 // immediate data in host order
+	Imm        uint32 // immediate data in host order; SendInv, LocalInv: the RKey to invalidate
 	Remote     Remote // WRITE, READ, ATOMIC
 	Compare    uint64 // CompareSwap: swap if equal to this
 	SwapAdd    uint64 // CompareSwap: the new value; FetchAdd: the addend
 	UD         Datagram
+	Bind       *Bind // BindMW. Borrowed.
+}
+
+// Bind is what a BindMW work request asks for: that the window whose key has the
+// upper 24 bits of RKey opens Len bytes at Addr of the region LKey, under the
+// key RKey. Its lowest 8 bits are the caller's to choose. Length 0 unbinds a
+// window of type 1.
+type Bind struct {
+	RKey   RKey
+	LKey   LKey
+	Addr   uint64
+	Len    uint64
+	Access Access // of RemoteAll, and ZeroBased for windows of type 2
 }
 
 // RecvWR is a work request for a receive queue. Posting copies it and its SGL.

@@ -52,7 +52,7 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%s: Scatter: %v, want %v", c.name, f, c.want)
 		}
 		for _, need := range []ib.Access{ib.RemoteWrite, ib.RemoteRead, ib.RemoteAtomic} {
-			r, f := tab.Remote(c.pd, c.r.RKey, c.addr, uint64(c.n), need)
+			r, f := tab.Remote(c.pd, 0, c.r.RKey, c.addr, uint64(c.n), need)
 			if f != c.want || (r != nil) != (f == FaultNone) {
 				t.Errorf("%s: Remote %v: %v, want %v", c.name, need, f, c.want)
 			}
@@ -97,7 +97,7 @@ func TestZeroLength(t *testing.T) {
 		t.Errorf("something scattered to nothing: %v", f)
 	}
 	// A request for no bytes names no key.
-	nothing, f := tab.Remote(1, 0xDEAD, math.MaxUint64, 0, ib.RemoteWrite)
+	nothing, f := tab.Remote(1, 0, 0xDEAD, math.MaxUint64, 0, ib.RemoteWrite)
 	if f != FaultNone {
 		t.Errorf("0 bytes of no region: %v", f)
 	}
@@ -108,7 +108,7 @@ func TestZeroLength(t *testing.T) {
 	if empty.Phantom() {
 		t.Error("an empty region is phantom")
 	}
-	if _, f := tab.Remote(1, empty.RKey, 0x5000, 1, ib.RemoteRead); f != FaultRange {
+	if _, f := tab.Remote(1, 0, empty.RKey, 0x5000, 1, ib.RemoteRead); f != FaultRange {
 		t.Errorf("a byte of an empty region: %v", f)
 	}
 }

@@ -1,4 +1,4 @@
-// Package mem owns registered memory: regions, their keys, access checks, and
+// Package mem owns registered memory: regions, windows, their keys, access checks, and
 // the movement of bytes between scatter/gather lists and packets.
 //
 //	work request ── lkey, address, length ──▶ Check, Gather, Scatter ─┐
@@ -22,6 +22,7 @@
 // touch a byte outside a region, and allocates only in registration.
 //
 // Read region.go and fault.go, table.go (keys, registration, look-up), sgl.go
-// (the local side), remote.go (the peer's side), store.go (the order in which
+// (the local side), remote.go (the peer's side), window.go (rights that
+// work requests give and take back), store.go (the order in which
 // bytes become visible).
 package mem

@@ -12,10 +12,12 @@ const (
 	FaultRange        // the range leaves the region, or wraps at 2^64
 	FaultAlign        // an atomic's address is not a multiple of 8
 	FaultLength       // the scatter/gather list is shorter than the data
+	FaultQP           // the window is bound to another queue pair
+	FaultBound        // the window of type 2 is bound already
 	NumFaults
 )
 
-var faultNames = [NumFaults]string{"none", "key", "protection domain", "access", "range", "alignment", "length"}
+var faultNames = [NumFaults]string{"none", "key", "protection domain", "access", "range", "alignment", "length", "queue pair", "bound"}
 
 func (f Fault) String() string {
 	if f < NumFaults {

@@ -172,7 +172,7 @@ func TestAtomicWithProgram(t *testing.T) {
 	want := uint64(rounds)
 	for i := range rounds {
 		if i%2 == 0 {
-			if _, f := tab.Atomic(1, r.RKey, 0x1008, ib.FetchAdd, 0, 1<<32); f != FaultNone {
+			if _, f := tab.Atomic(1, 0, r.RKey, 0x1008, ib.FetchAdd, 0, 1<<32); f != FaultNone {
 				t.Fatal(f)
 			}
 			want += 1 << 32
@@ -180,7 +180,7 @@ func TestAtomicWithProgram(t *testing.T) {
 		}
 		for {
 			old := atomic.LoadUint64(word)
-			got, f := tab.Atomic(1, r.RKey, 0x1008, ib.CompareSwap, old, old+5)
+			got, f := tab.Atomic(1, 0, r.RKey, 0x1008, ib.CompareSwap, old, old+5)
 			if f != FaultNone {
 				t.Fatal(f)
 			}
@@ -236,7 +236,7 @@ func TestAtomic(t *testing.T) {
 		{"phantom alignment", 1, ph, 0x1001, ib.FetchAdd, 0, 1, 5, 5, FaultAlign},
 	} {
 		binary.NativeEndian.PutUint64(buf[8:], c.before)
-		got, f := tab.Atomic(c.pd, c.r.RKey, c.va, c.op, c.compare, c.swapAdd)
+		got, f := tab.Atomic(c.pd, 0, c.r.RKey, c.va, c.op, c.compare, c.swapAdd)
 		want := uint64(0)
 		if c.want == FaultNone && c.r == r && c.va == 0x1008 {
 			want = c.before

@@ -5,7 +5,8 @@ import "github.com/verbena-rdma/verbena/ib"
 // PD identifies a protection domain of one adapter.
 type PD uint32
 
-// Region is a registered memory region. Its fields are fixed at registration.
+// Region is a registered memory region, or what a bound memory window opens of
+// one. Its fields are fixed while it is in the table.
 type Region struct {
 	LKey   ib.LKey
 	RKey   ib.RKey // the same number as LKey
@@ -14,10 +15,32 @@ type Region struct {
 	Base   uint64 // first address of the region as work requests and peers name it
 	Len    uint64 // bytes
 	data   []byte // nil for phantom memory
+
+	win   *Window // whose region this is; nil for a memory region
+	bound *Window // of a memory region: the first of the windows bound to it
 }
 
 // Phantom reports whether the region is a length without bytes.
 func (r *Region) Phantom() bool { return r.data == nil && r.Len > 0 }
+
+// local checks an access by one's own work request. r may be nil: no region. The
+// key of a window opens nothing to those.
+func (r *Region) local(pd PD, addr, n uint64, need ib.Access) Fault {
+	if r != nil && r.win != nil {
+		return FaultKey
+	}
+	return r.grants(pd, addr, n, need)
+}
+
+// remote checks an access by the peer of queue pair qpn.
+func (r *Region) remote(pd PD, qpn ib.QPN, addr, n uint64, need ib.Access) Fault {
+	if r != nil && r.win != nil {
+		if f := r.win.admits(qpn); f != FaultNone {
+			return f
+		}
+	}
+	return r.grants(pd, addr, n, need)
+}
 
 // grants checks an access to n bytes at addr. r may be nil: no region.
 func (r *Region) grants(pd PD, addr, n uint64, need ib.Access) Fault {

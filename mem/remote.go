@@ -10,18 +10,18 @@ import (
 // atomicLen is the width in bytes of an atomic operation.
 const atomicLen = 8
 
-// Remote looks up what a peer may touch: n bytes at va under key. The region
-// is valid until the next control call.
+// Remote looks up what the peer of queue pair qpn may touch: n bytes at va under
+// key. The region is valid until the next control call.
 //
 // A request for 0 bytes touches nothing, so its key and address are not looked
 // at (IBA vol.1 9.7.4.1, C9-88): the answer is nil and FaultNone, and the
 // methods At and WriteAt of a nil region do nothing.
-func (t *Table) Remote(pd PD, key ib.RKey, va, n uint64, need ib.Access) (*Region, Fault) {
+func (t *Table) Remote(pd PD, qpn ib.QPN, key ib.RKey, va, n uint64, need ib.Access) (*Region, Fault) {
 	if n == 0 {
 		return nil, FaultNone
 	}
 	r := t.lookup(uint32(key))
-	if f := r.grants(pd, va, n, need); f != FaultNone {
+	if f := r.remote(pd, qpn, va, n, need); f != FaultNone {
 		return nil, f
 	}
 	return r, FaultNone
@@ -73,9 +73,9 @@ func (r *Region) write(off uint64, src []byte, last bool) {
 // FaultAlign is for an address that is not a multiple of 8, be it the peer's or
 // the memory's behind it, and is looked for after all other faults. Phantom
 // memory is 0 always.
-func (t *Table) Atomic(pd PD, key ib.RKey, va uint64, op ib.WROp, compare, swapAdd uint64) (uint64, Fault) {
+func (t *Table) Atomic(pd PD, qpn ib.QPN, key ib.RKey, va uint64, op ib.WROp, compare, swapAdd uint64) (uint64, Fault) {
 	r := t.lookup(uint32(key))
-	if f := r.grants(pd, va, atomicLen, ib.RemoteAtomic); f != FaultNone {
+	if f := r.remote(pd, qpn, va, atomicLen, ib.RemoteAtomic); f != FaultNone {
 		return 0, f
 	}
 	if va%atomicLen != 0 {

@@ -19,7 +19,7 @@ func (t *Table) element(pd PD, e *ib.SGE, need ib.Access) Fault {
 	if e.Length == 0 {
 		return FaultNone
 	}
-	return t.lookup(uint32(e.LKey)).grants(pd, e.Addr, uint64(e.Length), need)
+	return t.lookup(uint32(e.LKey)).local(pd, e.Addr, uint64(e.Length), need)
 }
 
 // checkSpan checks the elements that n bytes from byte off on touch, each as a
@@ -63,7 +63,7 @@ func (t *Table) Gather(pd PD, sgl []ib.SGE, off uint64, n int, frags []Frag) ([]
 			continue
 		}
 		r := t.lookup(uint32(sgl[i].LKey))
-		if f := r.grants(pd, sgl[i].Addr, have, 0); f != FaultNone {
+		if f := r.local(pd, sgl[i].Addr, have, 0); f != FaultNone {
 			return frags[:start], f
 		}
 		k := min(left, have-off)
@@ -117,7 +117,7 @@ func (t *Table) scatterOne(pd PD, e *ib.SGE, off uint64, src []byte, n uint64) F
 		return FaultLength
 	}
 	r := t.lookup(uint32(e.LKey))
-	if f := r.grants(pd, e.Addr, have, ib.LocalWrite); f != FaultNone {
+	if f := r.local(pd, e.Addr, have, ib.LocalWrite); f != FaultNone {
 		return f
 	}
 	if n > have-off {

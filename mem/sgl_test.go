@@ -219,7 +219,7 @@ func TestRemoteAgainstModel(t *testing.T) {
 			src := rapid.SliceOfN(rapid.Byte(), 0, n+5).Draw(rt, "src")
 			va := base + uint64(off)
 			ok := len(src) == 0 || off >= 0 && off+len(src) <= n
-			r, f := w.tab.Remote(1, key, va, uint64(len(src)), ib.RemoteWrite)
+			r, f := w.tab.Remote(1, 0, key, va, uint64(len(src)), ib.RemoteWrite)
 			if (f == FaultNone) != ok || f != FaultNone && f != FaultRange {
 				rt.Fatalf("%d+%d of %d: %v", off, len(src), n, f)
 			}
@@ -284,13 +284,13 @@ func TestDataPathDoesNotAllocate(t *testing.T) {
 		tab.Scatter(1, sgl, 5, src, 0)
 		tab.Scatter(1, sgl[:1], 5, src[:5], 0)
 		tab.Scatter(1, sgl, 0, src, 0)
-		if r, f := tab.Remote(1, a.RKey, 3, 3001, ib.RemoteWrite); f == FaultNone {
+		if r, f := tab.Remote(1, 0, a.RKey, 3, 3001, ib.RemoteWrite); f == FaultNone {
 			r.WriteAt(3, src)
 			r.At(3, 9)
 		}
-		tab.Remote(1, 7, 3, 3001, ib.RemoteWrite)
-		tab.Atomic(1, b.RKey, 8, ib.FetchAdd, 0, 1)
-		tab.Atomic(1, b.RKey, 8, ib.CompareSwap, 0, 1)
+		tab.Remote(1, 0, 7, 3, 3001, ib.RemoteWrite)
+		tab.Atomic(1, 0, b.RKey, 8, ib.FetchAdd, 0, 1)
+		tab.Atomic(1, 0, b.RKey, 8, ib.CompareSwap, 0, 1)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

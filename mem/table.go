@@ -23,7 +23,9 @@ const (
 	randTries = 32
 )
 
-// Table holds the regions of one adapter and answers every access to memory.
+// Table holds the regions and windows of one adapter and answers every access
+// to memory. No two of them have keys with the same upper 24 bits: the lowest 8
+// of a window's key are its user's to choose.
 // It has one owner at a time and is not safe for concurrent use.
 type Table struct {
 	rand  func() uint32
@@ -31,6 +33,7 @@ type Table struct {
 	shift uint8  // 32 - log2(len(slots))
 	n     int
 	last  *Region // the region of the last successful look-up
+	type2 int     // bound windows of type 2
 
 	freed     []uint32 // ring of the last freed keys, grown to quarantine
 	freedNext int
@@ -46,7 +49,7 @@ type slot struct {
 // adapters, seeded for simulated ones. It must not be nil.
 func NewTable(rand func() uint32) *Table { return &Table{rand: rand} }
 
-// Len returns the number of regions.
+// Len returns the number of regions and windows.
 func (t *Table) Len() int { return t.n }
 
 // Register adds a region over data, whose first byte work requests and peers
@@ -71,18 +74,8 @@ func (t *Table) RegisterPhantom(pd PD, n, base uint64, access ib.Access) (*Regio
 }
 
 func (t *Table) register(r *Region) (*Region, error) {
-	if r.Access&ib.ZeroBased != 0 {
-		r.Base = 0
-	}
-	if bad := r.Access.Undefined(); bad != 0 {
-		return nil, fmt.Errorf("register memory: access %v: bits 0x%x are undefined: %w", r.Access, uint32(bad), ErrAccess)
-	}
-	if need := r.Access & (ib.RemoteWrite | ib.RemoteAtomic); need != 0 && r.Access&ib.LocalWrite == 0 {
-		return nil, fmt.Errorf("register memory: access %v: %v needs LOCAL_WRITE: %w", r.Access, need, ErrAccess)
-	}
-	if end := r.Base + r.Len; end < r.Base && end != 0 {
-		return nil, fmt.Errorf("register memory: %d bytes at 0x%x: at most %d fit there: %w",
-			r.Len, r.Base, -r.Base, ErrRange)
+	if err := r.check(); err != nil {
+		return nil, err
 	}
 	key := t.newKey()
 	r.LKey, r.RKey = ib.LKey(key), ib.RKey(key)
@@ -90,41 +83,90 @@ func (t *Table) register(r *Region) (*Region, error) {
 	return r, nil
 }
 
-// Deregister removes a region: from now on its keys open nothing. A region
-// that is not in the table is ignored.
-func (t *Table) Deregister(r *Region) {
-	if r == nil || t.find(uint32(r.LKey)) != r {
-		return
+// check refuses a region that cannot be.
+func (r *Region) check() error {
+	if r.Access&ib.ZeroBased != 0 {
+		r.Base = 0
 	}
+	if bad := r.Access.Undefined(); bad != 0 {
+		return fmt.Errorf("register memory: access %v: bits 0x%x are undefined: %w", r.Access, uint32(bad), ErrAccess)
+	}
+	if need := r.Access & (ib.RemoteWrite | ib.RemoteAtomic); need != 0 && r.Access&ib.LocalWrite == 0 {
+		return fmt.Errorf("register memory: access %v: %v needs LOCAL_WRITE: %w", r.Access, need, ErrAccess)
+	}
+	if end := r.Base + r.Len; end < r.Base && end != 0 {
+		return fmt.Errorf("register memory: %d bytes at 0x%x: at most %d fit there: %w",
+			r.Len, r.Base, -r.Base, ErrRange)
+	}
+	return nil
+}
+
+// Reregister gives a region other memory, another domain or other rights, and
+// keeps its keys: it returns what takes the place of r. The errors are those of
+// Register; after one r is as it was. Windows that are bound to r are unbound.
+func (t *Table) Reregister(r *Region, pd PD, data []byte, base uint64, access ib.Access) (*Region, error) {
+	if r == nil || r.win != nil || t.find(uint32(r.LKey)) != r {
+		return nil, fmt.Errorf("re-register memory: it is not registered: %w", ErrRange)
+	}
+	if data == nil {
+		data = []byte{}
+	}
+	n := &Region{LKey: r.LKey, RKey: r.RKey, PD: pd, Access: access, Base: base, Len: uint64(len(data)), data: data}
+	if err := n.check(); err != nil {
+		return nil, err
+	}
+	t.unbindAll(r)
 	t.last = nil
-	t.remove(uint32(r.LKey))
-	if len(t.freed) < quarantine {
-		t.freed = append(t.freed, uint32(r.LKey))
+	t.replace(uint32(r.LKey), n)
+	return n, nil
+}
+
+// Deregister removes a region: from now on its keys open nothing, and neither do
+// those of windows that were bound to it. A region that is not in the table is
+// ignored.
+func (t *Table) Deregister(r *Region) {
+	if r == nil || r.win != nil || t.find(uint32(r.LKey)) != r {
 		return
 	}
-	t.freed[t.freedNext] = uint32(r.LKey)
+	t.unbindAll(r)
+	t.free(uint32(r.LKey))
+}
+
+// free removes a key and remembers it.
+func (t *Table) free(key uint32) {
+	t.last = nil
+	t.remove(key)
+	if len(t.freed) < quarantine {
+		t.freed = append(t.freed, key)
+		return
+	}
+	t.freed[t.freedNext] = key
 	t.freedNext = (t.freedNext + 1) % quarantine
 }
 
-// newKey returns a key that is not 0, not in use and not in quarantine.
+// tagBits are the bits of a window's key that its user chooses.
+const tagBits = 8
+
+// newKey returns a key that is not 0 and whose upper 24 bits are neither in use
+// nor in quarantine.
 func (t *Table) newKey() uint32 {
 	key := t.rand()
 	for try := 0; !t.usable(key); try++ {
 		if try < randTries {
 			key = t.rand()
 		} else {
-			key++
+			key += 1 << tagBits
 		}
 	}
 	return key
 }
 
 func (t *Table) usable(key uint32) bool {
-	if key == 0 || t.find(key) != nil {
+	if key>>tagBits == 0 || t.findUpper(key) != nil {
 		return false
 	}
 	for _, k := range t.freed {
-		if k == key {
+		if k>>tagBits == key>>tagBits {
 			return false
 		}
 	}
@@ -156,9 +198,32 @@ func (t *Table) find(key uint32) *Region {
 	}
 }
 
-// home returns where a key would best be. Multiplying spreads the keys of a
-// source that is not random.
-func (t *Table) home(key uint32) int { return int(key * 0x9E3779B1 >> t.shift) }
+// findUpper returns what has a key with the upper 24 bits of key, or nil.
+func (t *Table) findUpper(key uint32) *Region {
+	s := t.slots
+	if len(s) == 0 {
+		return nil
+	}
+	for i := t.home(key); ; i++ {
+		e := &s[i&(len(s)-1)]
+		if e.key>>tagBits == key>>tagBits || e.key == 0 {
+			return e.r
+		}
+	}
+}
+
+// replace puts another region under a present key.
+func (t *Table) replace(key uint32, r *Region) {
+	i := t.home(key)
+	for t.slots[i&(len(t.slots)-1)].key != key {
+		i++
+	}
+	t.slots[i&(len(t.slots)-1)].r = r
+}
+
+// home returns where a key would best be, by its upper bits. Multiplying spreads
+// the keys of a source that is not random.
+func (t *Table) home(key uint32) int { return int(key >> tagBits * 0x9E3779B1 >> t.shift) }
 
 func (t *Table) insert(key uint32, r *Region) {
 	if 2*(t.n+1) > len(t.slots) {

@@ -195,10 +195,10 @@ func TestZeroBased(t *testing.T) {
 	if f != FaultNone || string(frags[0].Data) != "234" {
 		t.Errorf("%v, %v", frags, f)
 	}
-	if _, f := tab.Remote(1, r.RKey, 0x7000, 1, ib.RemoteRead); f != FaultRange {
+	if _, f := tab.Remote(1, 0, r.RKey, 0x7000, 1, ib.RemoteRead); f != FaultRange {
 		t.Errorf("the address of the memory opens it: %v", f)
 	}
-	got, f := tab.Remote(1, r.RKey, 9, 1, ib.RemoteRead)
+	got, f := tab.Remote(1, 0, r.RKey, 9, 1, ib.RemoteRead)
 	if f != FaultNone || string(got.At(9, 1).Data) != "9" {
 		t.Errorf("last byte: %v", f)
 	}

@@ -113,6 +113,7 @@ func (e *Engine) ackBefore(now clock.Time, end ib.PSN) bool {
 		if to := w.LastPSN.Add(1); !end.Before(to) {
 			e.advance(w, to)
 			e.complete(w)
+			e.completeLocal()
 		} else {
 			e.advance(w, end)
 		}
@@ -261,6 +262,7 @@ func (e *Engine) answered(now clock.Time, w *transport.SendWQE, end ib.PSN) {
 	e.advance(w, end)
 	if end == w.LastPSN.Add(1) {
 		e.complete(w)
+		e.completeLocal()
 	}
 	e.progressed(now)
 }

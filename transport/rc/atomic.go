@@ -16,7 +16,7 @@ func (e *Engine) executeAtomic(a *arrival) {
 	if a.info.Op == wire.RCCompareSwap {
 		op = ib.CompareSwap
 	}
-	before, f := e.cfg.Mem.Atomic(e.cfg.PD, h.RKey, h.VA, op, h.Compare, h.SwapAdd)
+	before, f := e.cfg.Mem.Atomic(e.cfg.PD, e.cfg.QPN, h.RKey, h.VA, op, h.Compare, h.SwapAdd)
 	switch f {
 	case mem.FaultNone:
 	case mem.FaultAlign:

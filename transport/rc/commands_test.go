@@ -11,6 +11,7 @@ import (
 
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/mem"
 	"github.com/verbena-rdma/verbena/transport"
 	"github.com/verbena-rdma/verbena/wire"
 )
@@ -58,6 +59,8 @@ func access(s string) ib.Access {
 			a |= ib.RemoteRead
 		case "atomic":
 			a |= ib.RemoteAtomic
+		case "zero":
+			a |= ib.ZeroBased
 		case "all":
 			a |= ib.AccessAll
 		}
@@ -128,6 +131,11 @@ func (pl *play) do(words []string) {
 		var q ib.QPAttr
 		pl.node(first).eng.Query(&q)
 		pl.say("%v, next to send %v, expected %v", q.State, q.SQPSN, q.RQPSN)
+	case "mw":
+		m := parseArgs(rest[1:])
+		n := pl.node(first)
+		kinds := map[string]mem.WindowKind{"1": mem.Window1, "2A": mem.Window2A, "2B": mem.Window2B}
+		n.mw = n.mem.AllocWindow(mem.PD(m.int(t, "pd", int(pd), 10)), kinds[m["type"]])
 	case "window":
 		pl.say("A %d bytes in flight of %d", pl.a.win.InFlight(), pl.a.win.Limit())
 	case "inject":
@@ -182,7 +190,7 @@ func (pl *play) connect(m args) {
 
 var ops = map[string]ib.WROp{
 	"write": ib.Write, "write-imm": ib.WriteImm, "send": ib.Send, "send-imm": ib.SendImm, "send-inv": ib.SendInv,
-	"read": ib.Read, "cas": ib.CompareSwap, "faa": ib.FetchAdd, "bind": ib.BindMW,
+	"read": ib.Read, "cas": ib.CompareSwap, "faa": ib.FetchAdd, "bind": ib.BindMW, "local-inv": ib.LocalInv,
 }
 
 func (pl *play) post(n *node, name string, m args) {
@@ -203,6 +211,36 @@ func (pl *play) post(n *node, name string, m args) {
 	}
 	if m["rkey"] == "bad" {
 		wr.Remote.RKey ^= 0x5A5A5A5A
+	}
+	if m.has("tag") && op != ib.BindMW && op != ib.LocalInv {
+		wr.Remote.RKey = pl.windowKey(peer, m)
+	}
+	if m.has("va") {
+		wr.Remote.Addr = uint64(m.int(t, "va", 0, 0))
+	}
+	if m.has("inv") {
+		k := peer
+		if op == ib.LocalInv {
+			k = n
+		}
+		switch m["inv"] {
+		case "mr":
+			wr.Imm = uint32(k.mr.RKey)
+		default:
+			wr.Imm = uint32(pl.windowKey(k, args{"tag": m["inv"]}))
+		}
+	}
+	if op == ib.BindMW {
+		wr.Bind = &ib.Bind{
+			RKey: pl.windowKey(n, m), LKey: n.mr.LKey, Addr: n.mr.Base + uint64(m.int(t, "at", 0, 0)),
+			Len: uint64(size), Access: access(m["access"]),
+		}
+		if m["lkey"] == "bad" {
+			wr.Bind.LKey ^= 0x5A5A5A5A
+		}
+	}
+	if op.IsLocal() {
+		size, m = 0, args{"unsignaled": m["unsignaled"], "fence": m["fence"], "sges": "0"}
 	}
 	if m.has("unsignaled") {
 		wr.Flags = 0
@@ -232,6 +270,14 @@ func (pl *play) post(n *node, name string, m args) {
 		}
 	}
 	n.wr(pl.now, wr)
+}
+
+// windowKey returns the key of a node's window with the tag that is asked for.
+func (pl *play) windowKey(n *node, m args) ib.RKey {
+	if n.mw == nil {
+		return 0
+	}
+	return n.mw.RKey()&^0xFF | ib.RKey(m.int(pl.t, "tag", 0, 0))
 }
 
 func (pl *play) recv(n *node, m args) {

@@ -35,6 +35,9 @@
 // ATOMIC is acknowledged by its response alone, so an acknowledgement of a
 // later PSN while the head is one of these is an implied NAK.
 //
+// Binds and invalidations of memory windows are requests without a PSN: see
+// local.go.
+//
 // When a [transport.Window] limits what may be under way, the bytes of READ
 // responses count in it, and a READ is asked for in several requests, each of
 // the same number of PSNs: a retry never asks across the border of two, because
@@ -58,6 +61,6 @@
 //	Error   both rings flushed in order, later posts flushed at once; answers
 //	        that were due before a responder's own error still leave
 //
-// Read engine.go, requester.go, segment.go, ack.go, retry.go, then
+// Read engine.go, requester.go, segment.go, local.go, ack.go, retry.go, then
 // responder.go, read.go, atomic.go, replay.go, and last flush.go and why.go.
 package rc

@@ -51,7 +51,7 @@ func (e *Engine) nextResponse() (transport.Head, bool) {
 	}
 	off := uint64(s.cur.Sub(s.first)) * uint64(e.mtu)
 	n := int(min(uint64(e.mtu), uint64(s.len)-off))
-	reg, f := e.cfg.Mem.Remote(e.cfg.PD, s.rkey, s.va+off, uint64(n), ib.RemoteRead)
+	reg, f := e.cfg.Mem.Remote(e.cfg.PD, e.cfg.QPN, s.rkey, s.va+off, uint64(n), ib.RemoteRead)
 	if f != mem.FaultNone && !s.fresh {
 		e.cfg.Sink.Drop(transport.DropAccess)
 		r.saved.frontDone()

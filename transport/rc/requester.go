@@ -190,7 +190,7 @@ func (q *requester) credit() bool { return !msnLess(q.lsn, q.ssn+1) }
 
 // nextRequest picks the next request packet.
 func (e *Engine) nextRequest(now clock.Time) (transport.Head, bool) {
-	w := e.mayRequest()
+	w := e.reach(now)
 	if w == nil {
 		return transport.Head{}, false
 	}
@@ -233,7 +233,7 @@ func (e *Engine) wants(s *segment) int {
 // whole scatter/gather list is checked before the first packet of a message.
 func (e *Engine) validate(s *segment) ib.WCStatus {
 	w := s.w
-	if w.Op > ib.SendInv || w.Op == ib.LocalInv || w.Op == ib.BindMW {
+	if w.Op > ib.SendInv {
 		return ib.LocQPOpErr
 	}
 	if w.Len > ib.MaxMessage {
@@ -291,6 +291,7 @@ func (e *Engine) sent(now clock.Time, s *segment) {
 	}
 	if s.ends() {
 		q.cur++
+		e.skipLocal()
 	}
 	q.flight += s.cost
 	e.cfg.Window.Sent(s.cost)

@@ -144,10 +144,6 @@ func (e *Engine) checkRights(a *arrival) verdict {
 	case wire.KindAtomic:
 		need = ib.RemoteAtomic
 	case wire.KindSend:
-		if a.info.HasInv() {
-			// Keys cannot be invalidated by a peer yet.
-			return e.refuse(wire.NAKInvalid, transport.DropOpcode)
-		}
 	case wire.KindReadResponse, wire.KindAck, wire.KindAtomicAck, wire.KindCNP:
 		return e.refuse(wire.NAKInvalid, transport.DropOpcode)
 	}
@@ -242,12 +238,12 @@ func (e *Engine) checkMemory(a *arrival) verdict {
 			return proceed
 		}
 		h := &a.p.RETH
-		if _, f := e.cfg.Mem.Remote(e.cfg.PD, h.RKey, h.VA, uint64(h.Len), ib.RemoteWrite); f != mem.FaultNone {
+		if _, f := e.cfg.Mem.Remote(e.cfg.PD, e.cfg.QPN, h.RKey, h.VA, uint64(h.Len), ib.RemoteWrite); f != mem.FaultNone {
 			return e.refuse(wire.NAKRemoteAccess, transport.DropAccess)
 		}
 	case wire.KindReadRequest:
 		h := &a.p.RETH
-		if _, f := e.cfg.Mem.Remote(e.cfg.PD, h.RKey, h.VA, uint64(h.Len), ib.RemoteRead); f != mem.FaultNone {
+		if _, f := e.cfg.Mem.Remote(e.cfg.PD, e.cfg.QPN, h.RKey, h.VA, uint64(h.Len), ib.RemoteRead); f != mem.FaultNone {
 			return e.refuse(wire.NAKRemoteAccess, transport.DropAccess)
 		}
 	case wire.KindSend, wire.KindAtomic:
@@ -266,9 +262,12 @@ func (e *Engine) execute(a *arrival) verdict {
 			e.receiveError(ib.LocProtErr, uint32(transport.DropAccess))
 			return e.refuseQuietly(wire.NAKRemoteOp, transport.DropAccess)
 		}
+		if a.info.HasInv() {
+			return e.invalidate(a)
+		}
 	case wire.KindWrite:
 		va := r.write.VA + r.got
-		reg, f := e.cfg.Mem.Remote(e.cfg.PD, r.write.RKey, va, uint64(a.n), ib.RemoteWrite)
+		reg, f := e.cfg.Mem.Remote(e.cfg.PD, e.cfg.QPN, r.write.RKey, va, uint64(a.n), ib.RemoteWrite)
 		if f != mem.FaultNone {
 			return e.refuse(wire.NAKRemoteAccess, transport.DropAccess)
 		}
@@ -282,6 +281,21 @@ func (e *Engine) execute(a *arrival) verdict {
 	case wire.KindReadResponse, wire.KindAck, wire.KindAtomicAck, wire.KindCNP:
 	}
 	r.got += uint64(a.n)
+	return proceed
+}
+
+// invalidate takes back, for the peer, the window that a SEND names, whose data
+// has come (IBA vol.1 9.4.1.1.4). Only a window of type 2 that this queue pair has
+// bound can be.
+//
+// Deviation: where it cannot, rxe acknowledges the message nevertheless; here
+// the sender hears of it.
+func (e *Engine) invalidate(a *arrival) verdict {
+	if f := e.cfg.Mem.Invalidate(e.cfg.PD, e.cfg.QPN, a.p.IETH); f != mem.FaultNone {
+		e.receiveError(ib.RemInvReqErr, uint32(transport.DropAccess))
+		return e.refuseQuietly(wire.NAKRemoteAccess, transport.DropAccess)
+	}
+	e.rsp.got += uint64(a.n)
 	return proceed
 }
 
@@ -317,8 +331,11 @@ func (e *Engine) receiveDone(a *arrival) {
 	if a.info.Kind == wire.KindWrite {
 		wc.Op = ib.WCRecvImm
 	}
-	if a.info.HasImm() {
+	switch {
+	case a.info.HasImm():
 		wc.Flags, wc.Imm = ib.WCWithImm, a.p.Imm
+	case a.info.HasInv():
+		wc.Flags, wc.Imm = ib.WCWithInv, uint32(a.p.IETH)
 	}
 	e.cfg.Counters.RDMARecvs++
 	e.cfg.Recv.Pop()

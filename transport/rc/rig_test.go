@@ -31,6 +31,7 @@ type node struct {
 	cnt  transport.Counters
 	buf  []byte
 	mr   *mem.Region
+	mw   *mem.Window // of transcripts
 
 	sent   []ib.WC // completions of the send queue
 	recvd  []ib.WC // completions of the receive queue
@@ -179,6 +180,9 @@ func (n *node) wr(now clock.Time, wr ib.SendWR) {
 	w := n.sq.Slot(0)
 	w.ID, w.Op, w.Flags, w.Imm = wr.ID, wr.Op, wr.Flags, wr.Imm
 	w.Remote, w.Compare, w.SwapAdd = wr.Remote, wr.Compare, wr.SwapAdd
+	if wr.Bind != nil {
+		w.SetBind(wr.Bind)
+	}
 	w.SGL = append(w.SGL, wr.SGL...)
 	for _, s := range wr.SGL {
 		w.Len += s.Length
@@ -320,6 +324,9 @@ func wcString(wc *ib.WC, send bool) string {
 		}
 		if wc.Flags&ib.WCWithImm != 0 {
 			s += " imm=" + itoa(uint64(wc.Imm))
+		}
+		if wc.Flags&ib.WCWithInv != 0 {
+			s += " invalidated tag=" + itoa(uint64(wc.Imm&0xFF))
 		}
 	} else if wc.VendorErr != 0 {
 		s += " vendor=" + itoa(uint64(wc.VendorErr))

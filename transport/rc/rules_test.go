@@ -45,8 +45,10 @@ var rules = []string{
 	"WRITE length matches its RETH",
 	"WRITE retry keeps addresses",
 	"WRITE whose region goes",
+	"a bind that fails",
 	"a request goes before an ACK",
 	"an ACK goes before requests",
+	"an invalidation that fails",
 	"acknowledged before Error",
 	"bad lkey",
 	"bad receive lkey",
@@ -74,6 +76,9 @@ var rules = []string{
 	"lost READ request",
 	"malformed response",
 	"max_rd_atomic",
+	"memory windows",
+	"memory windows after a loss",
+	"memory windows and fence",
 	"messages up to 2^31 bytes",
 	"mixed sizes soak",
 	"no allocation",
@@ -110,7 +115,6 @@ var rules = []string{
 // with the reason.
 var unreachable = map[ib.WCStatus]string{
 	ib.LocEECOpErr:    "reliable datagram",
-	ib.MWBindErr:      "memory windows are not there yet",
 	ib.LocAccessErr:   "given by no operation of RC",
 	ib.LocRDDViolErr:  "reliable datagram",
 	ib.RemAbortErr:    "reliable datagram",

@@ -152,7 +152,7 @@ func requestOp(o ib.WROp, p wire.Position) wire.Opcode {
 		return wire.RCCompareSwap
 	case ib.FetchAdd:
 		return wire.RCFetchAdd
-	case ib.Send, ib.LocalInv, ib.BindMW: // the last two never come here: see validate
+	case ib.Send, ib.LocalInv, ib.BindMW: // the last two never come here: see local.go
 	}
 	return sendOps[p]
 }

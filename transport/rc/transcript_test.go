@@ -24,6 +24,10 @@ import (
 //	      sigall=no, credits, lateack, window, mem
 //	> post A write id=1 len=600 [at=0 to=0 imm=7 fence solicited unsignaled inline
 //	      lkey=bad rkey=bad sges=3 cmp=1 add=2]
+//	      post A write tag=7: under the key of B's window with that tag
+//	> mw A type=2B       A gets a memory window; post A bind tag=7 at=0 len=600
+//	      access=write [lkey=bad] binds it; post A local-inv inv=7, post B send-inv inv=7
+//	      take that back (inv=mr: the key of the region)
 //	> recv B id=1 len=600 [at=0 lkey=bad]
 //	> send A [n]         A sends what it has to, or at most n packets; they wait
 //	> deliver [1 3]      deliver waiting packets, all or by number, in that order

@@ -23,6 +23,9 @@
 // The queue pair stays as it is, except when the memory of a posted receive
 // cannot be written: that is the program's own error, and goes to Error.
 //
+// Binds and invalidations of memory windows are executed when the send queue
+// comes to them, between packets of other messages, and complete at once.
+//
 // It must never set AckReq, read what the path carries back, or keep a packet.
 //
 // Read engine.go, requester.go, responder.go; states and completions are in

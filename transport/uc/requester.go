@@ -25,7 +25,9 @@ func (r *requester) reset(psn ib.PSN) { *r = requester{psn: psn} }
 func (e *Engine) Next(clock.Time) (transport.Head, bool) {
 	e.q.Settle()
 	r := &e.req
-	r.w = e.q.Sendable()
+	for r.w = e.q.Sendable(); r.w != nil && r.w.Op.IsLocal(); r.w = e.q.Sendable() {
+		e.q.Local(r.w)
+	}
 	if r.w == nil {
 		return transport.Head{}, false
 	}

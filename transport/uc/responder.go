@@ -137,7 +137,7 @@ func (e *Engine) start(a *arrival) transport.Drop {
 	}
 	// The whole range is checked before a byte of it is written.
 	cfg := &e.q.Cfg
-	if _, f := cfg.Mem.Remote(cfg.PD, r.write.RKey, r.write.VA, uint64(r.write.Len), ib.RemoteWrite); f != mem.FaultNone {
+	if _, f := cfg.Mem.Remote(cfg.PD, cfg.QPN, r.write.RKey, r.write.VA, uint64(r.write.Len), ib.RemoteWrite); f != mem.FaultNone {
 		return transport.DropAccess
 	}
 	return transport.DropNone
@@ -178,7 +178,7 @@ func (e *Engine) execute(a *arrival) bool {
 		return true
 	}
 	va := r.write.VA + r.got
-	reg, f := cfg.Mem.Remote(cfg.PD, r.write.RKey, va, uint64(a.n), ib.RemoteWrite)
+	reg, f := cfg.Mem.Remote(cfg.PD, cfg.QPN, r.write.RKey, va, uint64(a.n), ib.RemoteWrite)
 	if f != mem.FaultNone { // deregistered since the first packet
 		r.abandon()
 		cfg.Sink.Drop(transport.DropAccess)

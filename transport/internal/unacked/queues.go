@@ -91,6 +91,17 @@ func (q *Queues) Sendable() *transport.SendWQE {
 	return w
 }
 
+// Local executes a bind or an invalidation at the head of the send queue, which
+// Sendable has returned, and completes it.
+func (q *Queues) Local(w *transport.SendWQE) {
+	if f := q.Cfg.Local(w); f != mem.FaultNone {
+		q.Fail(ib.MWBindErr, uint32(f))
+		return
+	}
+	w.Started = true
+	q.succeed(w)
+}
+
 // Left says that the last packet of the head of the send queue leaves now.
 func (q *Queues) Left(now clock.Time) { q.left, q.leftAt = true, now }
 
@@ -105,6 +116,11 @@ func (q *Queues) Settle() {
 	if w.Op.IsSend() {
 		q.Cfg.Counters.RDMASends++
 	}
+	q.succeed(w)
+}
+
+// succeed retires the head w of the send queue.
+func (q *Queues) succeed(w *transport.SendWQE) {
 	if q.Cfg.SigAll || w.Flags&ib.Signaled != 0 {
 		q.sendDone(w, ib.Success, 0)
 	} else {
@@ -230,8 +246,13 @@ func (q *Queues) flushRecv() {
 // application can see the completion, so that it may post at once.
 func (q *Queues) sendDone(w *transport.SendWQE, st ib.WCStatus, vendorErr uint32) {
 	op := ib.WCSend
-	if w.Op.IsWrite() {
+	switch {
+	case w.Op.IsWrite():
 		op = ib.WCWrite
+	case w.Op == ib.BindMW:
+		op = ib.WCBindMW
+	case w.Op == ib.LocalInv:
+		op = ib.WCLocalInv
 	}
 	wc := &q.Cfg.Scratch.WC
 	*wc = ib.WC{ID: w.ID, Op: op, Status: st, QPN: q.Cfg.QPN, VendorErr: vendorErr}

@@ -1,0 +1,24 @@
+package transport
+
+import (
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/mem"
+)
+
+// SetBind puts a bind into the fields of a slot, as Local reads it.
+func (w *SendWQE) SetBind(b *ib.Bind) {
+	w.Remote = ib.Remote{Addr: b.Addr, RKey: b.RKey}
+	w.Compare, w.SwapAdd = b.Len, uint64(b.Access)<<32|uint64(b.LKey)
+}
+
+// Local executes a work request that puts nothing on the wire: a bind or an
+// invalidation. Engines call it once, when the request is reached. The fault is
+// for the completion's VendorErr.
+func (c *Config) Local(w *SendWQE) mem.Fault {
+	if w.Op == ib.LocalInv {
+		return c.Mem.Invalidate(c.PD, c.QPN, ib.RKey(w.Imm))
+	}
+	return c.Mem.Bind(c.PD, c.QPN, &ib.Bind{
+		RKey: w.Remote.RKey, LKey: ib.LKey(w.SwapAdd), Addr: w.Remote.Addr, Len: w.Compare, Access: ib.Access(w.SwapAdd >> 32),
+	})
+}
