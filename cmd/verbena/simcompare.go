@@ -71,8 +71,10 @@ func (a app) simCompare(ctx context.Context, args []string, s *compareFlags) err
 	gain, price := play.Balance(rows)
 	diff := explain.Compare(sides[0].Run, sides[1].Run)
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "A  %s: %s\n", sides[0].Name, diff.LineA)
-	fmt.Fprintf(&text, "B  %s: %s\n\n", sides[1].Name, diff.LineB)
+	for i, line := range []string{diff.LineA, diff.LineB} {
+		play.Paragraph(&text, "", fmt.Sprintf("%c  %s: %s", 'A'+i, sides[i].Name, line))
+	}
+	fmt.Fprintln(&text)
 	if diff.Same {
 		fmt.Fprintln(&text, "The two are the same run: equal digests.")
 	} else {

@@ -26,7 +26,7 @@ type runFlags struct {
 	dir, html, hpcc, csv  string
 	pcap                  []string
 	asJSON, expect, alone bool
-	verbose               bool
+	verbose, headers      bool
 
 	name     string
 	captures captureFiles
@@ -59,6 +59,7 @@ func (a app) simRunCommand() *cobra.Command {
 	f.StringVar(&s.html, "html", "", "write the report as one page without outside references (`file`)")
 	f.StringVar(&s.hpcc, "hpcc", "", "write topology.txt, flow.txt, fct.txt, pfc.txt, qlen.txt, slowdown.txt as HPCC's simulator has them into `dir`")
 	f.StringArrayVar(&s.pcap, "pcap", nil, "capture a port as pcapng (`port=file`, as in leaf0/Ethernet3=x.pcapng); may be repeated")
+	f.BoolVar(&s.headers, "pcap-headers", false, "cut captured frames behind their headers: a tenth of the size, but tshark calls them malformed")
 	f.BoolVar(&s.asJSON, "json", false, "print the whole result as JSON, and nothing else")
 	f.StringVar(&s.csv, "csv", "", "print CSV, and nothing else: `table` flows, ports, pauses, drops or series")
 	f.Lookup("csv").NoOptDefVal = "flows"
@@ -156,7 +157,7 @@ func (a app) simPlay(ctx context.Context, s *runFlags) error {
 		return err
 	}
 	a.notes(sc.Notes)
-	o := play.Options{Bar: play.NewBar(a.err), Warn: a.note}
+	o := play.Options{Bar: play.NewBar(a.err), Warn: a.note, Headers: s.headers}
 	switch {
 	case len(s.pcap) > 0:
 		o.Captures = s.captures.create

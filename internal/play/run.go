@@ -17,6 +17,7 @@ type Options struct {
 	// Captures opens the file of a port that the scenario's record.pcap names;
 	// nil: nothing is captured. The caller closes the files.
 	Captures func(port string) (io.Writer, error)
+	Headers  bool // captured frames are cut behind their headers
 	// Share is called now and then with how much of the run is done, 0 to 1;
 	// may be nil.
 	Share func(done float64)
@@ -65,7 +66,7 @@ func (r *Reading) Run(ctx context.Context, files *Files, o Options) (*Outcome, e
 func (r *Reading) Play(ctx context.Context, run *fabric.Run, warnings []string, o Options) (out *Outcome, err error) {
 	var capture *fabric.Capture
 	if o.Captures != nil {
-		if capture, err = run.Capture(o.Captures, fabric.CaptureOptions{}); err != nil {
+		if capture, err = run.Capture(o.Captures, fabric.CaptureOptions{Full: !o.Headers}); err != nil {
 			return nil, err
 		}
 	}

@@ -25,6 +25,7 @@ type Row struct {
 	What   string
 	Group  string // of the flows; "" of the whole run
 	Better int8   // 1: more is better; -1: less is; 0: neither
+	Felt   bool   // it is what users of the network feel, not how that comes about
 	Cells  []Cell // one for each side
 }
 
@@ -63,7 +64,7 @@ type sideBySide struct {
 
 // add adds a row unless no side has more than zero of it.
 func (t *sideBySide) add(what, group string, better int8, of func(r *result.Run) Cell) {
-	row := Row{What: what, Group: group, Better: better}
+	row := Row{What: what, Group: group, Better: better, Felt: group != ""}
 	some := false
 	for i := range t.sides {
 		c := of(t.sides[i].Run)
@@ -160,6 +161,7 @@ func (t *sideBySide) whole() {
 		t.metric(q.what, q.metric)
 	}
 	t.add("time that ports were stopped", "", -1, func(r *result.Run) Cell { return Cell{Value: timeOf(stopped(r))} })
+	from := len(t.rows)
 	for _, q := range []struct{ what, metric string }{
 		{"packets lost", "drops"},
 		{"packets sent again", "retransmitted"},
@@ -167,6 +169,9 @@ func (t *sideBySide) whole() {
 		{"storms", "storms"},
 	} {
 		t.metric(q.what, q.metric)
+	}
+	for i := range t.rows[from:] {
+		t.rows[from+i].Felt = true
 	}
 	t.add("end of the run", "", 0, func(r *result.Run) Cell { return Cell{Value: timeOf(r.End)} })
 }
@@ -251,21 +256,26 @@ func tellRows(w io.Writer, title string, sides []Side, rows []Row) {
 	g.write(w, title)
 }
 
-// notable is the change from which on a group of flows has gained or lost.
+// notable is the change from which on something is gained or lost.
 const notable = 1.05
 
-// Balance says in a sentence each what the flows gain from the first side to
-// the second, and what that costs them; "" where nothing.
+// Balance says in a sentence each what is gained from the first side to the
+// second, and what that costs; "" where nothing.
 func Balance(rows []Row) (gain, cost string) {
 	var gains, costs []string
 	for i := range rows {
 		r := &rows[i]
-		f := r.Factor()
-		if r.Group == "" || r.Better == 0 || f == 0 || f < notable && f > 1/notable || strings.Contains(r.What, "256 KiB") {
+		a, b := &r.Cells[0], &r.Cells[1]
+		// What a message would take is the goodput in other words.
+		if !r.Felt || r.Better == 0 || a.None || b.None || strings.Contains(r.What, "256 KiB") ||
+			max(a.V, b.V) < notable*min(a.V, b.V) || a.V == b.V {
 			continue
 		}
-		text := fmt.Sprintf("%s %s → %s (%s)", strings.Replace(r.What, ": ", " ", 1), r.Cells[0].text(), r.Cells[1].text(), factorText(r.Cells[0].V, r.Cells[1].V))
-		if (f > 1) == (r.Better > 0) {
+		text := fmt.Sprintf("%s %s → %s", strings.Replace(r.What, ": ", " ", 1), a.text(), b.text())
+		if f := factorText(a.V, b.V); f != "" {
+			text += " (" + f + ")"
+		}
+		if (b.V > a.V) == (r.Better > 0) {
 			gains = append(gains, text)
 		} else {
 			costs = append(costs, text)

@@ -22,8 +22,8 @@ const (
 
 // The bounds of the short form, in lines.
 const (
-	sectionLines = 20 // of a section of the explanation
-	storyLines   = 42 // of all of them, with their titles
+	sectionLines = 18 // of a section of the explanation
+	storyLines   = 38 // of all of them, with their titles
 )
 
 // Tell writes what became of the run: verdict and explanation first, then what

@@ -101,8 +101,14 @@ func factorText(a, b float64) string {
 	if f > 0.995 && f < 1.005 {
 		return "="
 	}
+	if f < 1e-6 {
+		return "÷ >1000000"
+	}
 	if f < 1 {
 		return "÷ " + digits(1/f)
+	}
+	if f >= 1e6 {
+		return "x >1000000"
 	}
 	return "x " + digits(f)
 }
