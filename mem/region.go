@@ -20,6 +20,9 @@ type Region struct {
 	bound *Window // of a memory region: the first of the windows bound to it
 }
 
+// Bytes returns the memory of the region; nil for phantom memory.
+func (r *Region) Bytes() []byte { return r.data }
+
 // Phantom reports whether the region is a length without bytes.
 func (r *Region) Phantom() bool { return r.data == nil && r.Len > 0 }
 

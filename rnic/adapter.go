@@ -80,6 +80,9 @@ type Config struct {
 	// AckEvery is how many packets of a reliable connection go at most without
 	// asking for an acknowledgement; 0 for the engine's choice, 1 for each.
 	AckEvery int
+	// MWType2A makes the memory windows of type 2 those of type 2A; else they are
+	// of type 2B, as rxe's.
+	MWType2A bool
 	// Scratch is storage for the packet in hand. Adapters of one owner may share
 	// it, so that a simulator has all of it in its fastest cache; nil for one of
 	// its own.
@@ -137,6 +140,7 @@ type Adapter struct {
 	qpns   qpnAllocator
 	ahs    ahTable
 	mrs    map[*mem.Region]struct{}
+	mws    map[*mem.Window]struct{}
 	dests  map[netip.Addr]*dest
 	events eventQueue
 
@@ -144,7 +148,7 @@ type Adapter struct {
 }
 
 // pdRefs counts what a protection domain still holds.
-type pdRefs struct{ qps, mrs, ahs, srqs int }
+type pdRefs struct{ qps, mrs, ahs, srqs, mws int }
 
 // New makes an adapter. It matches ErrInvalid for a configuration that cannot
 // be, ErrUnsupported for a link whose frames it does not write yet.
@@ -185,6 +189,7 @@ func New(cfg Config) (*Adapter, error) {
 		mem:       mem.NewTable(cfg.Rand),
 		pds:       make(map[mem.PD]*pdRefs),
 		mrs:       make(map[*mem.Region]struct{}),
+		mws:       make(map[*mem.Window]struct{}),
 		dests:     make(map[netip.Addr]*dest),
 		srqs:      make(map[*transport.SharedQueue]*SRQ),
 		newEngine: newEngine,
@@ -250,8 +255,8 @@ func (a *Adapter) DeallocPD(pd mem.PD) error {
 		return err
 	}
 	if *refs != (pdRefs{}) {
-		return fmt.Errorf("deallocate PD %d: it still holds %d QPs, %d MRs and %d AHs, and %d SRQs: %w",
-			pd, refs.qps, refs.mrs, refs.ahs, refs.srqs, ErrBusy)
+		return fmt.Errorf("deallocate PD %d: it still holds %d QPs, %d MRs and %d AHs, %d SRQs and %d MWs: %w",
+			pd, refs.qps, refs.mrs, refs.ahs, refs.srqs, refs.mws, ErrBusy)
 	}
 	delete(a.pds, pd)
 	return nil
@@ -301,10 +306,14 @@ func (a *Adapter) register(pd mem.PD, n uint64, do func() (*mem.Region, error)) 
 	return r, nil
 }
 
-// DeregisterMR removes a region: its keys open nothing from now on. Owner.
+// DeregisterMR removes a region: its keys open nothing from now on. It matches
+// ErrBusy while windows are bound to it. Owner.
 func (a *Adapter) DeregisterMR(r *mem.Region) error {
 	if _, ok := a.mrs[r]; !ok {
 		return fmt.Errorf("deregister MR: it does not exist: %w", ErrInvalid)
+	}
+	if n := r.Windows(); n > 0 {
+		return fmt.Errorf("deregister MR 0x%x: %d memory windows are bound to it; invalidate or unbind those first: %w", uint32(r.LKey), n, ErrBusy)
 	}
 	delete(a.mrs, r)
 	a.pds[r.PD].mrs--

@@ -8,6 +8,7 @@ type Limits struct {
 	MaxQP       int
 	MaxCQ       int
 	MaxMR       int
+	MaxMW       int
 	MaxPD       int
 	MaxAH       int
 	MaxSRQ      int
@@ -27,6 +28,7 @@ func DefaultLimits() Limits {
 		MaxQP:       1 << 16,
 		MaxCQ:       1 << 16,
 		MaxMR:       1 << 19,
+		MaxMW:       1 << 19,
 		MaxPD:       1 << 15,
 		MaxAH:       1 << 15,
 		MaxSRQ:      1 << 15,
@@ -54,6 +56,8 @@ const (
 	hardMaxQP = 1 << 23
 	hardMaxAH = 1<<ahIndexBits - 1
 	hardMaxWR = 1 << 24
+	// Regions and windows share 2^24 keys, of which half stay free.
+	hardMaxKeys = 1 << 22
 )
 
 // fill replaces zeros by defaults and refuses what cannot be.
@@ -67,7 +71,8 @@ func (l Limits) fill() (Limits, error) {
 	}{
 		{"MaxQP", &l.MaxQP, d.MaxQP, hardMaxQP},
 		{"MaxCQ", &l.MaxCQ, d.MaxCQ, 1 << 24},
-		{"MaxMR", &l.MaxMR, d.MaxMR, 1 << 24},
+		{"MaxMR", &l.MaxMR, d.MaxMR, hardMaxKeys},
+		{"MaxMW", &l.MaxMW, d.MaxMW, hardMaxKeys},
 		{"MaxPD", &l.MaxPD, d.MaxPD, 1 << 24},
 		{"MaxAH", &l.MaxAH, d.MaxAH, hardMaxAH},
 		{"MaxSRQ", &l.MaxSRQ, d.MaxSRQ, 1 << 24},

@@ -71,6 +71,11 @@ func (q *QP) fillSend(i int, w *ib.SendWR, reg InlineSource) error {
 	}
 
 	s := q.send.Slot(i)
+	if w.Op == ib.BindMW {
+		s.ID, s.Op, s.Flags = w.ID, w.Op, w.Flags
+		s.SetBind(w.Bind)
+		return nil
+	}
 	s.ID, s.Op, s.Flags, s.Imm, s.Len = w.ID, w.Op, w.Flags, w.Imm, uint32(total)
 	s.Remote, s.Compare, s.SwapAdd, s.UD = w.Remote, w.Compare, w.SwapAdd, w.UD
 	if inline {
@@ -114,6 +119,12 @@ func (q *QP) checkSend(i int, w *ib.SendWR) error {
 	if len(w.SGL) > q.send.MaxSGE() {
 		return q.refuse(false, i, "number of elements", len(w.SGL), fmt.Sprintf("up to %d", q.send.MaxSGE()), ErrInvalid)
 	}
+	if w.Op.IsLocal() && len(w.SGL) > 0 {
+		return q.refuse(false, i, fmt.Sprintf("number of elements of %v", w.Op), len(w.SGL), "0", ErrInvalid)
+	}
+	if (w.Op == ib.BindMW) != (w.Bind != nil) {
+		return q.refuse(false, i, "bind", "missing, or given with another opcode than BIND_MW", "", ErrInvalid)
+	}
 	if w.Flags&ib.Inline != 0 {
 		if !w.Op.IsSend() && !w.Op.IsWrite() {
 			return q.refuse(false, i, "flag Inline with opcode", w.Op, "with a SEND or WRITE", ErrInvalid)
@@ -146,7 +157,7 @@ func (q *QP) takes(op ib.WROp) bool {
 	case ib.Read, ib.CompareSwap, ib.FetchAdd, ib.SendInv:
 		return q.typ == ib.RC
 	case ib.LocalInv, ib.BindMW:
-		// Memory windows do not exist yet.
+		return q.typ != ib.UD
 	}
 	return false
 }
@@ -154,9 +165,9 @@ func (q *QP) takes(op ib.WROp) bool {
 func opsOf(t ib.QPType) string {
 	switch t {
 	case ib.RC:
-		return "SEND, RDMA WRITE, RDMA READ, ATOMIC"
+		return "SEND, RDMA WRITE, RDMA READ, ATOMIC, BIND_MW, LOCAL_INV"
 	case ib.UC:
-		return "SEND, RDMA WRITE"
+		return "SEND, RDMA WRITE, BIND_MW, LOCAL_INV"
 	case ib.UD:
 	}
 	return "SEND"

@@ -264,6 +264,7 @@ func (q *QP) forget() {
 		q.np = nil
 	}
 	q.attr = qpAttr{}
+	a.mem.ForgetQP(q.qpn)
 }
 
 // needs returns the largest frame that the queue pair sends.
