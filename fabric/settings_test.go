@@ -40,7 +40,8 @@ func TestHeadroomOfScenarios(t *testing.T) {
 		{"cells", "switch: {buffer: {cell: 256B}}\n", [2]int64{4 * need100, 4 * need400}, 4 * need100},
 		{
 			"longest frame is TCP's", "workload: [{kind: long, src: host0, dst: host1, bytes: 1MB, op: tcp}]\n",
-			[2]int64{25_000 + 2*1518 + 64, 100_000 + 2*1518 + 64}, 25_000 + 2*1518 + 64,
+			[2]int64{25_000 + 2*1518 + 64, 100_000 + 2*1518 + 64},
+			25_000 + 2*1518 + 64,
 		},
 	} {
 		r := loaded(t, base+x.text)
