@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/verbena-rdma/verbena/internal/play"
 )
@@ -130,12 +131,11 @@ func (c *Config) begin(r *Result, sc *play.Reading) error {
 func (c *Config) all(ctx context.Context, r *Result, st *store, jobs []job) error {
 	bar := newBar(c.Status, r.Name, r.Total, r.Stored)
 	defer bar.end()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	queue := make(chan *job)
 	var wg sync.WaitGroup
 	var mu sync.Mutex // over the result
 	var failed error
+	var failing atomic.Bool // nothing more is begun
 	for range min(c.Jobs, len(jobs)) {
 		wg.Go(func() {
 			for j := range queue {
@@ -147,7 +147,7 @@ func (c *Config) all(ctx context.Context, r *Result, st *store, jobs []job) erro
 				switch {
 				case err != nil:
 					failed = errors.Join(failed, err)
-					stop()
+					failing.Store(true)
 				case impossible != nil:
 					j.point.Impossible = impossible.Error()
 					r.Total--
@@ -160,7 +160,7 @@ func (c *Config) all(ctx context.Context, r *Result, st *store, jobs []job) erro
 		})
 	}
 	for i := range jobs {
-		if ctx.Err() != nil {
+		if failing.Load() || ctx.Err() != nil {
 			break
 		}
 		select {
