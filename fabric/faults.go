@@ -4,28 +4,25 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/verbena-rdma/verbena/fabric/port"
 	"github.com/verbena-rdma/verbena/fabric/result"
 	"github.com/verbena-rdma/verbena/fabric/scenario"
 	"github.com/verbena-rdma/verbena/fabric/sim"
 )
 
-// step is one thing that happens at one instant.
+// step is the beginning or the end of a fault, one of a flap's.
 type step struct {
 	at    sim.Time
-	kind  scenario.FaultKind
+	fault int32 // of the scenario
 	on    bool
-	link  int32
-	nic   int32
-	prios scenario.Prios
-	rate  sim.Rate
-	error uint64
-	count int
-	what  string
 }
 
-// dropRule loses packets that arrive at a port of a link.
+// target is where a fault of the scenario acts: a link or a NIC; -1 where it is
+// of the other kind.
+type target struct{ link, nic int32 }
+
+// dropRule loses packets that arrive at either end of a link.
 type dropRule struct {
-	link int32
 	left int
 	what string
 	prio scenario.Prios
@@ -33,34 +30,31 @@ type dropRule struct {
 
 // planFaults turns the scenario's faults into steps.
 func (r *Run) planFaults() error {
+	r.faultAt = make([]target, len(r.Scenario.Faults))
+	r.faultOn = make([]bool, len(r.Scenario.Faults))
 	for i := range r.Scenario.Faults {
 		f := &r.Scenario.Faults[i]
-		s := step{at: f.At, kind: f.Kind, on: true, link: -1, nic: -1, prios: f.Priorities, rate: f.Rate, error: uint64(f.ErrorRate), count: max(f.Count, 1), what: f.What}
+		to := target{link: -1, nic: -1}
+		var err error
 		switch f.Kind {
 		case scenario.LinkDown, scenario.Flap, scenario.Errors, scenario.DropNext:
-			l, err := r.linkNamed(f.Where)
-			if err != nil {
-				return fmt.Errorf("faults[%d]: %w", i, err)
-			}
-			s.link = l
+			to.link, err = r.linkNamed(f.Where)
 		case scenario.Storm, scenario.SlowReceiver:
-			e, err := r.endpoint(f.Where)
-			if err != nil {
-				return fmt.Errorf("faults[%d]: %w", i, err)
-			}
-			s.nic = e
+			to.nic, err = r.endpoint(f.Where)
 		}
+		if err != nil {
+			return fmt.Errorf("faults[%d]: %w", i, err)
+		}
+		r.faultAt[i] = to
 		n := 1
 		if f.Kind == scenario.Flap {
-			n = s.count
+			n = max(f.Count, 1)
 		}
 		for k := range n {
-			on, off := s, s
-			on.at = f.At.Add(sim.Time(k) * f.Every)
-			r.schedule(on)
+			at := f.At.Add(sim.Time(k) * f.Every)
+			r.schedule(step{at: at, fault: int32(i), on: true})
 			if f.For > 0 && f.Kind != scenario.DropNext {
-				off.on, off.at = false, on.at.Add(f.For)
-				r.schedule(off)
+				r.schedule(step{at: at.Add(f.For), fault: int32(i)})
 			}
 		}
 	}
@@ -72,49 +66,81 @@ func (r *Run) schedule(s step) {
 	r.S.At(s.at, r, evFault|uint64(len(r.steps)-1)<<evShift)
 }
 
-// fault does one step.
+// fault does one step. Faults overlap: a link is up when nothing keeps it down,
+// and what several do to one place is the worst of them.
 func (r *Run) fault(now sim.Time, i int) {
-	s := &r.steps[i]
-	switch s.kind {
+	s := r.steps[i]
+	f, to := &r.Scenario.Faults[s.fault], r.faultAt[s.fault]
+	r.faultOn[s.fault] = s.on
+	switch f.Kind {
 	case scenario.LinkDown, scenario.Flap:
-		r.setLink(now, s.link, !s.on)
-	case scenario.Errors:
-		l := &r.Graph.Links[s.link]
-		rate := l.ErrorRate
-		if s.on {
-			rate = s.error
+		down := r.active(to, scenario.LinkDown) != nil || r.active(to, scenario.Flap) != nil
+		if down != r.downLink[to.link] {
+			r.setLink(now, to.link, !down)
 		}
-		r.Ports[l.A][l.APort].SetErrorRate(rate)
-		r.Ports[l.B][l.BPort].SetErrorRate(rate)
+	case scenario.Errors:
+		var rates [8]uint64
+		for _, k := range r.active(to, scenario.Errors) {
+			e := &r.Scenario.Faults[k]
+			for q := range uint8(8) {
+				if e.Priorities.Has(q) {
+					rates[q] = max(rates[q], uint64(e.ErrorRate))
+				}
+			}
+		}
+		l := &r.Graph.Links[to.link]
+		r.Ports[l.A][l.APort].SetErrors(rates)
+		r.Ports[l.B][l.BPort].SetErrors(rates)
 	case scenario.Storm:
+		var prios scenario.Prios
+		for _, k := range r.active(to, scenario.Storm) {
+			prios |= r.Scenario.Faults[k].Priorities
+		}
+		nic := r.NICs[to.nic]
 		for q := range uint8(8) {
-			if s.prios.Has(q) && r.NICs[s.nic].Config().Lossless&(1<<q) != 0 {
-				r.NICs[s.nic].Storm(now, q, s.on)
+			if f.Priorities.Has(q) && nic.Config().Lossless&(1<<q) != 0 {
+				nic.Storm(now, q, prios.Has(q))
 			}
 		}
 	case scenario.SlowReceiver:
-		rate := r.NICs[s.nic].Config().DrainRate
-		if s.on {
-			rate = s.rate
-		} else if rate == s.rate {
-			rate = 0
+		rate := r.hostOf(to.nic).NIC.PCIeRate
+		for _, k := range r.active(to, scenario.SlowReceiver) {
+			if slow := r.Scenario.Faults[k].Rate; rate == 0 || slow < rate {
+				rate = slow
+			}
 		}
-		r.NICs[s.nic].SetDrain(now, rate)
+		r.NICs[to.nic].SetDrain(now, rate)
 	case scenario.DropNext:
-		l := &r.Graph.Links[s.link]
-		rule := &dropRule{link: s.link, left: s.count, what: s.what, prio: s.prios}
-		lose := func(p *sim.Packet) bool { return rule.takes(p) }
-		r.Ports[l.A][l.APort].Lose = lose
-		r.Ports[l.B][l.BPort].Lose = lose
+		rule := &dropRule{left: max(f.Count, 1), what: f.What, prio: f.Priorities}
+		l := &r.Graph.Links[to.link]
+		for _, p := range [2]*port.Port{r.Ports[l.A][l.APort], r.Ports[l.B][l.BPort]} {
+			before := p.Lose
+			p.Lose = func(k *sim.Packet) bool { return before != nil && before(k) || rule.takes(k) }
+		}
 	}
+}
+
+// active lists the faults of a kind that have begun at a place and not ended.
+func (r *Run) active(to target, kind scenario.FaultKind) []int {
+	var list []int
+	for i := range r.faultAt {
+		if r.faultOn[i] && r.faultAt[i] == to && r.Scenario.Faults[i].Kind == kind {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // takes reports whether a rule loses a packet.
 func (d *dropRule) takes(p *sim.Packet) bool {
-	if d.left == 0 || !d.prio.Has(p.Prio) {
+	control := p.Kind == sim.KindPFC || p.Kind == sim.KindPause
+	in := d.prio.Has(p.Prio)
+	if control { // what it stops or lets go on; 802.3x all
+		in = d.prio&scenario.Prios(p.Enable) != 0 || p.Kind == sim.KindPause
+	}
+	if d.left == 0 || !in {
 		return false
 	}
-	control := p.Kind == sim.KindPFC || p.Kind == sim.KindPause
 	cnp := p.Kind == sim.KindRoCE && p.Head[0] == opCNP
 	switch d.what {
 	case "data":
@@ -150,6 +176,11 @@ func (r *Run) setLink(now sim.Time, link int32, up bool) {
 	}
 	if sw := r.Switches[l.B]; sw != nil {
 		sw.SetDown(now, int(l.BPort), !up)
+	}
+	for _, e := range [2]struct{ node, port int32 }{{l.A, l.APort}, {l.B, l.BPort}} {
+		if first := r.Graph.Nodes[e.node].Endpoint; up && r.Switches[e.node] == nil {
+			r.NICs[first+e.port].LinkUp(now)
+		}
 	}
 	r.Routes.Rebuild(func(i int32) bool { return r.downLink[i] })
 	r.links = append(r.links, result.LinkChange{At: now, Node: l.A, Port: l.APort, Up: up, Rate: l.Rate})

@@ -45,6 +45,8 @@ type Run struct {
 	dropsCut  uint64
 	dropCount [result.NumDropReasons]uint64
 	steps     []step
+	faultAt   []target // by fault of the scenario
+	faultOn   []bool
 	links     []result.LinkChange
 
 	warnings  []string

@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"math/bits"
 	"net/netip"
 
 	"github.com/verbena-rdma/verbena/clock"
@@ -242,6 +243,14 @@ func (n *NIC) Storm(now sim.Time, prio uint8, on bool) {
 		return
 	}
 	n.resumeNeighbour(now, prio)
+}
+
+// LinkUp says that the link is back: a storm says again what the neighbour has
+// forgotten.
+func (n *NIC) LinkUp(now sim.Time) {
+	for m := n.in.storm; m != 0; m &= m - 1 {
+		n.stopNeighbour(now, uint8(bits.TrailingZeros8(m)), result.CauseStorm)
+	}
 }
 
 // Standing tells of a stop that still stands, as the boss was told when it began.

@@ -74,7 +74,7 @@ func (p *Port) take(now sim.Time, k *sim.Packet) {
 		p.node.Lost(now, p.index, k, result.DropFault)
 		return
 	}
-	if p.cfg.ErrorRate != 0 && p.cfg.Rand.Below(p.cfg.ErrorRate) {
+	if (p.cfg.ErrorRate != 0 || p.faulty) && p.cfg.Rand.Below(p.errorRate(k)) {
 		k.Bad = true
 	}
 	p.s.Note(p.id<<32 | uint64(k.Bytes)<<4 | uint64(k.Prio))
@@ -109,7 +109,7 @@ func (p *Port) SetDown(now sim.Time, down bool) {
 		if down {
 			e.downAt = now
 			e.drain(now)
-			e.stop = stopper{}
+			e.stop = stopper{timer: e.stop.timer} // an event of it may be scheduled
 			if e.fc != nil {
 				e.fc.Reset(now)
 			}

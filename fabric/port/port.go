@@ -66,6 +66,8 @@ type Port struct {
 	waiting bool     // an event at busy is scheduled
 	control sim.Queue
 	air     air
+	errors  [8]uint64 // see SetErrors
+	faulty  bool      // any of errors is not 0
 	down    bool
 	downAt  sim.Time
 
@@ -129,9 +131,32 @@ func (p *Port) Classes() uint8 { return p.classes }
 // Busy returns the instant at which the present frame has left.
 func (p *Port) Busy() sim.Time { return p.busy }
 
-// SetErrorRate changes how many of 2^32 packets arrive here corrupted. The port
+// SetErrors says how many of 2^32 frames of each priority arrive here corrupted
+// beside what Config.ErrorRate says of all; the greater holds. A control frame
+// counts as the worst of the priorities that it is about (PAUSE: all). The port
 // must have been given a Rand.
-func (p *Port) SetErrorRate(rate uint64) { p.cfg.ErrorRate = rate }
+func (p *Port) SetErrors(rates [8]uint64) {
+	p.errors, p.faulty = rates, rates != [8]uint64{}
+}
+
+// errorRate is how many of 2^32 frames like k arrive here corrupted.
+func (p *Port) errorRate(k *sim.Packet) uint64 {
+	rate := p.cfg.ErrorRate
+	if !p.faulty {
+		return rate
+	}
+	m := uint8(1) << (k.Prio & 7)
+	switch k.Kind {
+	case sim.KindPFC:
+		m = k.Enable
+	case sim.KindPause:
+		m = 0xFF
+	}
+	for ; m != 0; m &= m - 1 {
+		rate = max(rate, p.errors[lowest(m)])
+	}
+	return rate
+}
 
 // DownFor returns how long the link has been down in all, up to now.
 func (p *Port) DownFor(now sim.Time) sim.Time {

@@ -45,7 +45,9 @@ func (p *Port) Resume(now sim.Time, prio uint8) bool {
 }
 
 func (p *Port) scheduleRefresh(now sim.Time) {
-	p.stop.due = now + p.QuantaTime(p.cfg.Quanta)/2
+	// Quanta of which half is shorter than the frame that asks for them would
+	// fill the link, and the queue before it, with nothing but pauses.
+	p.stop.due = now + max(p.QuantaTime(p.cfg.Quanta)/2, 2*p.last(ControlBytes))
 	if !p.stop.timer {
 		p.stop.timer = true
 		p.s.At(p.stop.due, p, evRefresh)
