@@ -46,7 +46,7 @@ func New(sc *scenario.Scenario, g *topo.Graph, traffic work.Stream) (*Run, error
 	params := make(map[string]*dcqcn.Params)
 	for i := range g.Nodes {
 		if err := r.addNode(int32(i), params); err != nil {
-			return nil, fmt.Errorf("%s: %w", g.Nodes[i].Name, err)
+			return nil, err
 		}
 	}
 	r.connect()
@@ -87,7 +87,7 @@ func (r *Run) addNode(node int32, params map[string]*dcqcn.Params) error {
 		r.switchConfig(node)
 		w, err := swtch.New(r.S, st.cfg, r.Routes, r)
 		if err != nil {
-			return err
+			return sc.Fail("switch.buffer", "%v", err)
 		}
 		r.Switches[node] = w
 		return nil
@@ -98,11 +98,11 @@ func (r *Run) addNode(node int32, params map[string]*dcqcn.Params) error {
 	for i := range n.Ports {
 		c, err := r.nicConfig(node, int32(i), &h, params)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", n.Name, err)
 		}
 		nic, err := host.New(r.S, c, r)
 		if err != nil {
-			return err
+			return sc.Fail("host", "%s: %v", n.Name, err)
 		}
 		r.NICs[n.Endpoint+int32(i)] = nic
 	}

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/verbena-rdma/verbena/fabric/scenario"
@@ -55,6 +56,24 @@ func TestHeadroomOfScenarios(t *testing.T) {
 		}
 		if st.need[0] < x.need || st.need[0] >= x.need+max(1, int64(st.sw.Buffer.Cell)) {
 			t.Errorf("%s: port 0 needs %d bytes, want %d", x.name, st.need[0], x.need)
+		}
+	}
+}
+
+// A switch or a NIC that cannot be made is refused at the key that says so, in
+// one line.
+func TestImpossibleDevices(t *testing.T) {
+	for text, want := range map[string]string{
+		"switch:\n  buffer: {total: 20KB}\n":                          "x.yaml:2:12: switch.buffer: switch sw0: buffer of 20000 bytes: reserved ",
+		"topology: {delay: 1s}\n":                                     "x.yaml:1:1: switch.buffer: switch sw0: buffer of 32000000 bytes: reserved ",
+		"switch: {buffer: {headroom: 20MB}}\nworkload: []\nname: a\n": "x.yaml:1:19: switch.buffer: switch sw0: ",
+	} {
+		sc, err := scenario.Parse("x.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err = Load(sc, nil); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
 }

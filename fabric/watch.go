@@ -274,7 +274,14 @@ func (r *Run) silence(now sim.Time) {
 			}
 			n, q := l.c.Sender()
 			why := n.Adapter().Why(q)
+			if why.Cause == rnic.CauseIdle && n != l.c.A {
+				// Of a READ: who is to answer has not been asked. Who asks waits.
+				why = l.c.A.Adapter().Why(l.c.QP())
+			}
 			out.Silent = why.String()
+			if n.Port().Down() {
+				out.Silent = "link down"
+			}
 			if why.Cause == rnic.CauseIdle || why.Cause == rnic.CauseUnknown {
 				r.breach(now, "no queue pair is silent without cause", out.SrcNode,
 					"flow %d (%s) has %d of %d bytes to deliver and its queue pair %#x says: %v", i, out.Group, out.Bytes-out.Delivered, out.Bytes, uint32(q.Number()), why)

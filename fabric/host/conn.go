@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"net/netip"
 
 	"github.com/verbena-rdma/verbena/fabric/sim"
@@ -163,6 +164,9 @@ func (n *NIC) bringUp(now sim.Time, q *rnic.QP, peer *NIC, pq *rnic.QP, spec Spe
 	if spec.Rate != 0 && (limit == 0 || spec.Rate < limit) {
 		limit = spec.Rate
 	}
+	if limit >= n.cfg.Rate {
+		limit = 0 // the link is the limit
+	}
 	if limit != 0 {
 		rate = ib.AttrRateLimit
 	}
@@ -171,7 +175,7 @@ func (n *NIC) bringUp(now sim.Time, q *rnic.QP, peer *NIC, pq *rnic.QP, spec Spe
 	case ib.UD:
 		steps[0] = ib.QPAttr{Mask: ib.AttrState | ib.AttrPKeyIndex | ib.AttrPort | ib.AttrQKey, State: ib.Init, Port: 1, QKey: qkey}
 		steps[1] = ib.QPAttr{Mask: ib.AttrState, State: ib.RTR}
-		steps[2] = ib.QPAttr{Mask: ib.AttrState | ib.AttrSQPSN, State: ib.RTS, SQPSN: psn}
+		steps[2] = ib.QPAttr{Mask: ib.AttrState | ib.AttrSQPSN | rate, State: ib.RTS, SQPSN: psn, RateLimitKbps: kbps(limit)}
 	default:
 		steps[0] = ib.QPAttr{
 			Mask: ib.AttrState | ib.AttrPKeyIndex | ib.AttrPort | ib.AttrAccess, State: ib.Init, Port: 1,
@@ -181,7 +185,7 @@ func (n *NIC) bringUp(now sim.Time, q *rnic.QP, peer *NIC, pq *rnic.QP, spec Spe
 			Mask:  ib.AttrState | ib.AttrAV | ib.AttrPathMTU | ib.AttrDestQPN | ib.AttrRQPSN,
 			State: ib.RTR, AV: *n.vector(peer, spec), PathMTU: n.cfg.MTU, DestQPN: pq.Number(), RQPSN: peerPSN,
 		}
-		steps[2] = ib.QPAttr{Mask: ib.AttrState | ib.AttrSQPSN | rate, State: ib.RTS, SQPSN: psn, RateLimitKbps: uint32(limit / sim.Kbps)}
+		steps[2] = ib.QPAttr{Mask: ib.AttrState | ib.AttrSQPSN | rate, State: ib.RTS, SQPSN: psn, RateLimitKbps: kbps(limit)}
 		if spec.Service == ib.RC {
 			steps[1].Mask |= ib.AttrMaxDestRdAtomic | ib.AttrMinRNRTimer
 			steps[1].MaxDestRdAtomic, steps[1].MinRNRTimer = 4, n.cfg.MinRNRTimer
@@ -196,6 +200,15 @@ func (n *NIC) bringUp(now sim.Time, q *rnic.QP, peer *NIC, pq *rnic.QP, spec Spe
 		}
 	}
 	return nil
+}
+
+// kbps is a rate limit as a queue pair has it. A limit of less than 1 kb/s is
+// not none, and one beyond 32 bits (4.29 Tb/s) is the greatest.
+func kbps(limit sim.Rate) uint32 {
+	if limit == 0 {
+		return 0
+	}
+	return uint32(min(max(limit/sim.Kbps, 1), math.MaxUint32))
 }
 
 // Post adds a message of a flow. A message of more than 2^31 bytes is the

@@ -105,3 +105,15 @@ func BenchmarkBackToBack(b *testing.B) {
 	s.Run(sim.Never - 1)
 	b.ReportMetric(float64(s.Events())/float64(b.N), "events/op")
 }
+
+// A limit is never less strict than it was asked for by being cut to kilobits
+// in 32 bits.
+func TestRateLimitsInKilobits(t *testing.T) {
+	for limit, want := range map[sim.Rate]uint32{
+		0: 0, 1: 1, 999: 1, sim.Kbps: 1, 5 * sim.Mbps: 5000, 400 * sim.Gbps: 400_000_000, 5000 * sim.Gbps: 1<<32 - 1,
+	} {
+		if got := kbps(limit); got != want {
+			t.Errorf("%v: %d kb/s, want %d", limit, got, want)
+		}
+	}
+}

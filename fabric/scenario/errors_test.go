@@ -76,6 +76,8 @@ func TestParseErrors(t *testing.T) {
 		{"expect: [{what: pauses, min: few}]", `f:1:30: expect[0].min: "few" is not a number, as in 12, 5%, 85Gbps, 200us or 8KB`},
 		// What keys say together.
 		{"packet: {mtu: 1500}", `f:1:15: packet.mtu: 1500 is not a path MTU: give 256, 512, 1024, 2048 or 4096`},
+		{"packet: {header: 0}", `f:1:18: packet.header: 0 is less than BTH and ICRC, 16 bytes; -1 is the real headers`},
+		{"packet: {header: 15}", `f:1:18: packet.header: 15 is less than BTH and ICRC, 16 bytes; -1 is the real headers`},
 		{"packet: {payload: 1500}", `f:1:19: packet.payload: 1500 is above the MTU, 1024`},
 		{"switch: {ecn: {kmin: 400KB, kmax: 100KB}}", `f:1:22: switch.ecn.kmin: 400KB is above kmax, 100KB`},
 		{"switch: {ecn: {kmin: 4MB}}", `f:1:22: switch.ecn.kmin: 4MB is above kmax, 1.6MB`},

@@ -136,7 +136,7 @@ func (l *linter) buffers() {
 		switch frame := l.s.MaxFrame(); {
 		case shared < 0:
 			l.say("oversubscribed", g.paths, "buffer.total",
-				"%s of %s is less than the reserved %s and the headroom %s of its %d ports: nothing is shared, and a lossless class is paused when its reserved part is full",
+				"%s of %s is less than the reserved %s and the headroom %s of its %d ports: no switch can be made of that",
 				b.Total, l.name(g.nodes), Bytes(reserved), Bytes(headroom), len(l.g.Nodes[node].Ports))
 		case shared < frame:
 			l.say("oversubscribed", g.paths, "buffer.total",

@@ -53,6 +53,9 @@ func pathMTU(n int) bool {
 	return false
 }
 
+// leastHeader is what every RDMA packet has around its payload: BTH and ICRC.
+const leastHeader = 12 + 4
+
 func (s *Scenario) checkPacket() error {
 	c := checks{s: s, within: []string{"packet"}}
 	p := &s.Packet
@@ -61,6 +64,9 @@ func (s *Scenario) checkPacket() error {
 	}
 	if p.Payload > p.MTU {
 		c.fail("payload", "%d is above the MTU, %d", p.Payload, p.MTU)
+	}
+	if p.Header >= 0 && p.Header < leastHeader {
+		c.fail("header", "%d is less than BTH and ICRC, %d bytes; -1 is the real headers", p.Header, leastHeader)
 	}
 	if s.Until == UntilDuration {
 		if _, ok := s.read.pos["duration"]; !ok && len(s.Workload) > 0 {
