@@ -197,7 +197,7 @@ func (c *connection) hello(conn net.Conn) (hello, int, error) {
 	if s := c.was.State; s != ib.Reset && s != ib.Init {
 		return hello{}, 0, errorf(ErrState, "its state is %v, must be RESET or INIT", s)
 	}
-	if c.mr != nil && (c.mr.dead.Load() || c.mr.pd != c.qp.pd) {
+	if c.mr != nil && (c.mr.dead.Load() || c.mr.PD() != c.qp.pd) {
 		return hello{}, 0, errorf(ErrInvalid, "the memory region is closed or of another PD")
 	}
 	row, err := c.row(conn)

@@ -41,6 +41,9 @@ type Config struct {
 	// RecvBuffer is the receive buffer to ask for in bytes; 0 asks for the
 	// link's default. The system may grant less.
 	RecvBuffer int
+	// MWType2A makes memory windows of type 2 those of type 2A; else they are of
+	// type 2B.
+	MWType2A bool
 	// Port is the UDP port; 0 means DefaultPort. Devices that talk to each other
 	// use the same one, and no other implementation uses another.
 	Port uint16
@@ -212,7 +215,7 @@ func newDevice(cfg *Config, at place, l link.Link) (*Device, error) {
 		kids:       make(map[child]struct{}),
 	}
 	a, err := rnic.New(rnic.Config{
-		Name: at.name, GUID: guid(at.addrs[0]), GIDs: adapterGIDs(d.gids), Limits: cfg.Limits, Rand: random32,
+		Name: at.name, GUID: guid(at.addrs[0]), GIDs: adapterGIDs(d.gids), Limits: cfg.Limits, Rand: random32, MWType2A: cfg.MWType2A,
 		Wire: rnic.WireCaps{
 			Encap: caps.Encap, MTU: caps.MTU, Segments: caps.Segments, RunBytes: caps.RunBytes,
 			RxBytes: caps.RxBytes, Idents: caps.Idents,

@@ -4,6 +4,7 @@
 // specification and libibverbs give them.
 //
 //	Device ─┬─ PD ─┬─ MR            registered memory and its keys
+//	        │      ├─ MW            rights to a part of a region, given by work requests
 //	        │      ├─ QP            RC, UC or UD: a send and a receive queue
 //	        │      ├─ SRQ           a receive queue that several QPs share
 //	        │      └─ AH            where a UD queue pair sends
@@ -67,6 +68,6 @@
 // Closing an object that another one uses is refused ([ErrBusy]); closing the
 // device closes all.
 //
-// Read device.go, then pd.go, mr.go, cq.go, qp.go, srq.go, path.go, connect.go; gid.go
+// Read device.go, then pd.go, mr.go, mw.go, cq.go, qp.go, srq.go, path.go, connect.go; gid.go
 // has the one rule that picks a GID.
 package verbs

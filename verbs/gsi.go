@@ -134,7 +134,7 @@ func (g *GSI) Recv(b *[MADLen]byte) (from GSIPeer, ok bool) {
 		if wc.Op != ib.WCRecv || wc.Status != ib.Success {
 			continue // of a send, which only fails; or flushed
 		}
-		slot := g.mr.buf[wc.ID*gsiSlot:][:gsiSlot]
+		slot := g.mr.Bytes()[wc.ID*gsiSlot:][:gsiSlot]
 		ok = wc.Bytes == gsiSlot && wc.Flags&ib.WCWithGRH != 0
 		if ok {
 			copy(b[:], slot[gsiGRH:])

@@ -9,6 +9,7 @@ import (
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/mem"
+	"github.com/verbena-rdma/verbena/rnic"
 )
 
 // MRConfig describes a memory region.
@@ -25,11 +26,18 @@ type MRConfig struct {
 
 // MR is a registered memory region.
 type MR struct {
+	dev  *Device
+	now  atomic.Pointer[registration]
+	mu   sync.Mutex // Reregister and Close
+	dead atomic.Bool
+}
+
+// registration is what a region is at present.
+type registration struct {
 	pd     *PD
 	region *mem.Region
 	buf    []byte
 	held   *Memory // the Alloc'ed memory that buf lies in
-	dead   atomic.Bool
 }
 
 // RegisterMR registers buf under its real address.
@@ -45,48 +53,130 @@ func (p *PD) Register(cfg MRConfig) (*MR, error) {
 	if err := p.usable("register MR"); err != nil {
 		return nil, err
 	}
-	base := cfg.IOVA
-	if base == 0 && cfg.Access&ib.ZeroBased == 0 {
-		base = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(cfg.Buf))))
+	base := cfg.base()
+	r := &registration{pd: p}
+	if err := r.hold("register MR", cfg.Buf, base); err != nil {
+		return nil, err
 	}
-	held := mappings.hold(cfg.Buf)
-	if !mapped(cfg.Buf) {
-		held.drop()
-		return nil, errorf(ErrInvalid, "register MR: the %d bytes at 0x%x are not mapped; were they closed?", len(cfg.Buf), base)
-	}
-	m := &MR{pd: p, buf: cfg.Buf, held: held}
-	err := p.dev.do("register MR", func(clock.Time) error {
-		r, err := p.dev.adapter.RegisterMR(p.pd, cfg.Buf, base, cfg.Access)
-		m.region = r
+	m := &MR{dev: p.dev}
+	err := p.dev.do("register MR", func(clock.Time) (err error) {
+		r.region, err = p.dev.adapter.RegisterMR(p.pd, cfg.Buf, base, cfg.Access)
 		return err
 	})
 	if err != nil {
-		held.drop()
+		r.held.drop()
 		return nil, err
 	}
+	m.now.Store(r)
 	p.dev.regions.add(m)
 	p.dev.adopt(m)
 	return m, nil
 }
 
+// base returns the address of the first byte as requests name it.
+func (c *MRConfig) base() uint64 {
+	if c.IOVA == 0 && c.Access&ib.ZeroBased == 0 {
+		return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(c.Buf))))
+	}
+	return c.IOVA
+}
+
+// hold takes buf, which must be memory of the process.
+func (r *registration) hold(what string, buf []byte, base uint64) error {
+	r.buf, r.held = buf, mappings.hold(buf)
+	if mapped(buf) {
+		return nil
+	}
+	r.held.drop()
+	return errorf(ErrInvalid, "%s: the %d bytes at 0x%x are not mapped; were they closed?", what, len(buf), base)
+}
+
+// MRChange says what of a region changes.
+type MRChange uint8
+
+// The changes, with libibverbs' numbers (ibv_rereg_mr_flags).
+const (
+	ChangeTranslation MRChange = 1 << 0 // Buf and IOVA
+	ChangePD          MRChange = 1 << 1
+	ChangeAccess      MRChange = 1 << 2
+)
+
+// Reregister changes what the mask names, from cfg and pd; the keys stay. pd is
+// looked at with ChangePD only, and may be nil otherwise. A refused call leaves
+// the region as it was; it matches ErrBusy while windows are bound to it. Work
+// requests that are under way meanwhile may meet either memory.
+func (m *MR) Reregister(what MRChange, pd *PD, cfg MRConfig) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old := m.now.Load()
+	if m.dead.Load() {
+		return errorf(ErrClosed, "re-register MR 0x%x: it is closed", uint32(old.region.LKey))
+	}
+	if bad := what &^ (ChangeTranslation | ChangePD | ChangeAccess); bad != 0 || what == 0 {
+		return errorf(ErrInvalid, "re-register MR 0x%x: changes 0x%x, can be of 0x%x", uint32(old.region.LKey), uint8(what),
+			uint8(ChangeTranslation|ChangePD|ChangeAccess))
+	}
+	next := *old
+	c := rnic.MRChange{Rights: what&ChangeAccess != 0, Access: cfg.Access}
+	if what&ChangePD != 0 {
+		if pd == nil || pd.dev != m.dev {
+			return errorf(ErrInvalid, "re-register MR 0x%x: the PD is missing or of another device", uint32(old.region.LKey))
+		}
+		if err := pd.usable("re-register MR"); err != nil {
+			return err
+		}
+		next.pd, c.NewPD, c.PD = pd, true, pd.pd
+	}
+	if what&ChangeTranslation != 0 {
+		if what&ChangeAccess == 0 {
+			cfg.Access = old.region.Access
+		}
+		c.Move, c.Data, c.Base = true, cfg.Buf, cfg.base()
+		if err := next.hold("re-register MR", cfg.Buf, c.Base); err != nil {
+			return err
+		}
+	}
+	err := m.dev.do("re-register MR", func(clock.Time) (err error) {
+		next.region, err = m.dev.adapter.ReregisterMR(old.region, &c)
+		if err == nil {
+			m.now.Store(&next)
+		}
+		return err
+	})
+	drop := old.held // what the region no longer lies in
+	if err != nil {
+		drop = next.held
+	}
+	if c.Move {
+		m.dev.regions.quiesce()
+		drop.drop()
+	}
+	return err
+}
+
+func (m *MR) reg() *mem.Region { return m.now.Load().region }
+
+// PD returns the protection domain.
+func (m *MR) PD() *PD { return m.now.Load().pd }
+
 // LKey returns the key for local scatter/gather elements.
-func (m *MR) LKey() ib.LKey { return m.region.LKey }
+func (m *MR) LKey() ib.LKey { return m.reg().LKey }
 
 // RKey returns the key that a peer needs. It cannot be guessed.
-func (m *MR) RKey() ib.RKey { return m.region.RKey }
+func (m *MR) RKey() ib.RKey { return m.reg().RKey }
 
 // Addr returns the address of the first byte as work requests and peers name
 // it.
-func (m *MR) Addr() uint64 { return m.region.Base }
+func (m *MR) Addr() uint64 { return m.reg().Base }
 
 // Len returns the length in bytes.
-func (m *MR) Len() int { return int(m.region.Len) }
+func (m *MR) Len() int { return int(m.reg().Len) }
 
 // Bytes returns the registered memory.
-func (m *MR) Bytes() []byte { return m.buf }
+func (m *MR) Bytes() []byte { return m.now.Load().buf }
 
 // Access returns the access flags.
-func (m *MR) Access() ib.Access { return m.region.Access }
+func (m *MR) Access() ib.Access { return m.reg().Access }
 
 // SGE returns a scatter/gather list of one element: n bytes from byte off on.
 // The range is not checked here; a list that leaves the region ends its work
@@ -96,19 +186,23 @@ func (m *MR) Access() ib.Access { return m.region.Access }
 func (m *MR) SGE(off, n int) []ib.SGE {
 	// What does not fit into an element must not become a short one.
 	length := uint32(min(uint64(n), math.MaxUint32))
-	return []ib.SGE{{Addr: m.region.Base + uint64(off), Length: length, LKey: m.region.LKey}}
+	r := m.reg()
+	return []ib.SGE{{Addr: r.Base + uint64(off), Length: length, LKey: r.LKey}}
 }
 
 // Remote returns the place of byte off, for a peer to READ, WRITE or change.
 func (m *MR) Remote(off int) ib.Remote {
-	return ib.Remote{Addr: m.region.Base + uint64(off), RKey: m.region.RKey}
+	r := m.reg()
+	return ib.Remote{Addr: r.Base + uint64(off), RKey: r.RKey}
 }
 
 // Close deregisters the region: from then on its keys open nothing and the
-// device does not touch its memory. Work requests that still name it fail.
+// device does not touch its memory. Work requests that still name it fail. It
+// matches ErrBusy while memory windows are bound to the region.
 func (m *MR) Close() error {
-	dev := m.pd.dev
-	did, err := dev.release(m, &m.dead, func(clock.Time) error { return dev.adapter.DeregisterMR(m.region) })
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	did, err := m.dev.release(m, &m.dead, func(clock.Time) error { return m.dev.adapter.DeregisterMR(m.reg()) })
 	if did {
 		m.forget()
 	}
@@ -122,8 +216,8 @@ func (m *MR) kill() {
 }
 
 func (m *MR) forget() {
-	m.pd.dev.regions.remove(m)
-	m.held.drop()
+	m.dev.regions.remove(m)
+	m.now.Load().held.drop()
 }
 
 // regions finds the bytes behind a key for those who post inline data. The
@@ -139,26 +233,36 @@ func (r *regions) add(m *MR) {
 	if r.byKey == nil {
 		r.byKey = make(map[ib.LKey]*MR)
 	}
-	r.byKey[m.region.LKey] = m
+	r.byKey[m.LKey()] = m
 }
 
 // remove returns when nobody reads the region's bytes any more.
 func (r *regions) remove(m *MR) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.byKey, m.region.LKey)
+	delete(r.byKey, m.LKey())
+}
+
+// quiesce returns when nobody reads what a region was before.
+func (r *regions) quiesce() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 }
 
 // bytes returns what sge refers to, if its key is of this domain and the range
 // inside the region. The caller holds mu for reading.
 func (r *regions) bytes(pd mem.PD, sge ib.SGE) ([]byte, bool) {
 	m := r.byKey[sge.LKey]
-	if m == nil || m.region.PD != pd {
+	if m == nil {
 		return nil, false
 	}
-	off := sge.Addr - m.region.Base
-	if off > m.region.Len || uint64(sge.Length) > m.region.Len-off {
+	now := m.now.Load()
+	if now.region.PD != pd {
 		return nil, false
 	}
-	return m.buf[off : off+uint64(sge.Length)], true
+	off := sge.Addr - now.region.Base
+	if off > now.region.Len || uint64(sge.Length) > now.region.Len-off {
+		return nil, false
+	}
+	return now.buf[off : off+uint64(sge.Length)], true
 }

@@ -27,7 +27,6 @@ var impossible = map[ib.WCStatus]string{
 	ib.InvEECNErr:     "reliable datagrams",
 	ib.InvEECStateErr: "reliable datagrams",
 	ib.RemAbortErr:    "reliable datagrams: an abort by the far end's EE context",
-	ib.MWBindErr:      "memory windows are not offered yet",
 	ib.LocAccessErr:   "a protection error of a locally posted WRITE with immediate is reported as LOC_PROT_ERR, as RNICs do",
 	ib.FatalErr:       "a failed adapter closes its device",
 	ib.RespTimeoutErr: "answers to management datagrams are not offered yet",
