@@ -80,6 +80,11 @@ func (r *Run) Result() *result.Run {
 			}
 		}
 	}
+	for d, n := range r.dropCount {
+		if n > 0 {
+			out.Lost = append(out.Lost, result.Counter{Name: result.DropReason(d).String(), Value: n})
+		}
+	}
 	r.audit(now)
 	out.Storms = append(append([]result.Storm(nil), r.watch.storms...), r.watchdogs...)
 	for node := range r.Graph.Nodes {

@@ -65,7 +65,7 @@ func (a *adviser) deadlock() {
 	}
 	if d.Opened != OpenedByWatchdog {
 		a.say("nothing else opens a deadlock that stands", "it drops what waits, and go-back-N sends it again",
-			"turn the PFC watchdog.enable (switch.pfc.watchdog.enable)")
+			"turn the PFC watchdog on (switch.pfc.watchdog.enable)")
 	}
 }
 
@@ -73,13 +73,13 @@ func (a *adviser) storm() {
 	w := a.s.stormRoot()
 	if w == nil {
 		if t := a.s.stormTree(); t != nil {
-			a.say(t.Root.Name+" says stop without end", "it drops what waits for that port", "turn the PFC watchdog.enable (switch.pfc.watchdog.enable)")
+			a.say(t.Root.Name+" says stop without end", "it drops what waits for that port", "turn the PFC watchdog on (switch.pfc.watchdog.enable)")
 			a.say("its NIC is the root", "", "take %s out of the network and reset its NIC", t.Root)
 		}
 		return
 	}
 	if !w.Watchdog {
-		a.say(w.By.Name+" says stop without end", "it drops what waits for that port", "turn the PFC watchdog.enable (switch.pfc.watchdog.enable)")
+		a.say(w.By.Name+" says stop without end", "it drops what waits for that port", "turn the PFC watchdog on (switch.pfc.watchdog.enable)")
 	}
 	if w.Host {
 		a.say("its NIC is the root", "", "take %s out of the network and reset its NIC", w.By)

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -131,7 +130,7 @@ func (s *Story) lossReason() string {
 }
 
 func (s *Story) polarised() bool {
-	i := slices.IndexFunc(s.Tiers, func(t Tier) bool { return t.Costs() })
+	i := s.costlyTier()
 	return i >= 0 && s.Tiers[i].Polarised
 }
 

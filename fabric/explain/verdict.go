@@ -231,7 +231,7 @@ func (s *Story) cost(v *Verdict, n *net) {
 	}
 	receiver := slowest(func(k LimitKind) bool { return k == OneRxQueue || k == RxQueues || k == Drain })
 	sender := slowest(func(k LimitKind) bool { return k == QPEngine || k == PacketRate })
-	tier := slices.IndexFunc(s.Tiers, func(t Tier) bool { return t.Costs() })
+	tier := s.costlyTier()
 	switch {
 	case top != nil && top.Cause.Kind == LinkDown:
 		v.Main = MainLinkDown
@@ -263,6 +263,19 @@ func (s *Story) cost(v *Verdict, n *net) {
 			v.Crowd = n.load(e, n.flows[n.through(e)[0]].f.Prio, 0, n.r.End)
 		}
 	}
+}
+
+// costlyTier returns the tier at which ECMP costs something: a polarised one
+// before others, since it is why they are crowded; -1 if there is none.
+func (s *Story) costlyTier() int {
+	i := slices.IndexFunc(s.Tiers, func(t Tier) bool { return t.Costs() })
+	if i < 0 {
+		return -1
+	}
+	if p := slices.IndexFunc(s.Tiers, func(t Tier) bool { return t.Polarised }); p >= 0 {
+		return p
+	}
+	return i
 }
 
 // falseMarks returns the worst flow that benign bursts above Kmin hold.

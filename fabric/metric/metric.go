@@ -145,9 +145,9 @@ func drops(r *result.Run, rest []string) (Value, error) {
 			continue
 		}
 		known = true
-		for i := range r.Drops {
-			if r.Drops[i].Reason == d {
-				n++
+		for i := range r.Lost {
+			if r.Lost[i].Name == d.String() {
+				n += r.Lost[i].Value
 			}
 		}
 	}

@@ -26,6 +26,7 @@ type Run struct {
 	PausesCut uint64  // not kept in Pauses
 	Drops     []Drop
 	DropsCut  uint64
+	Lost      []Counter // packets lost, by the name of the reason; all of them
 	Deadlocks []Deadlock
 	Storms    []Storm
 	Series    []Series

@@ -128,7 +128,7 @@ func TestParseErrors(t *testing.T) {
 		{"faults: [{where: host0}]", `f:1:11: faults[0].kind: missing: what goes wrong, as in link-down`},
 		{"faults: [{kind: storm}]", `f:1:11: faults[0].where: missing: a link leaf0-spine1, a port leaf0/Ethernet3, or a host`},
 		{"faults: [{kind: storm, where: host0, rate: 1Gbps}]", `f:1:44: faults[0].rate: a storm has none`},
-		{"faults: [{kind: flap, where: host0, for: 1ms, every: 1ms}]", `f:1:54: faults[0].every: 1ms is not longer than for, 1ms: the link never comes up`},
+		{"faults: [{kind: flap, count: 2, where: host0, for: 1ms, every: 1ms}]", `f:1:64: faults[0].every: 1ms is not longer than for, 1ms: the link never comes up`},
 		{"faults: [{kind: slow-receiver, where: host0}]", `f:1:11: faults[0].rate: missing: what the host can take in, as in 10Gbps; a host that takes nothing is a storm`},
 		{"record: {series: [queue, colour]}", `f:1:18: record.series: unknown series "colour"; give queue, port-rate, flow-rate, rc, alpha, marks, cnps, paused, buffer, host-queue, all or none`},
 		{"expect: [{min: 3}]", `f:1:11: expect[0].what: missing: the metric, as in flow.long.goodput`},

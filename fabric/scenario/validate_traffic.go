@@ -178,7 +178,7 @@ func (s *Scenario) checkFaults() error {
 			if f.For == 0 {
 				c.fail("for", "missing: how long the link is down each time")
 			}
-			if f.Every <= f.For {
+			if f.Every <= f.For && f.Count > 1 {
 				c.fail("every", "%s is not longer than for, %s: the link never comes up", TimeText(f.Every), TimeText(f.For))
 			}
 		case Errors:
