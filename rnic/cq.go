@@ -32,6 +32,27 @@ func (a *Adapter) CreateCQ(depth int) (*CQ, error) {
 	return c, nil
 }
 
+// ResizeCQ changes how many completions a queue holds. Those that wait stay, in
+// order, and so does what has been armed. A refused call changes nothing: it
+// matches ErrInvalid for a depth out of range or below what waits, ErrState when
+// the queue has overflowed. Owner, and no consumer at the same time.
+func (a *Adapter) ResizeCQ(c *CQ, depth int) error {
+	if c == nil || c.a != a || c.slot < 0 {
+		return fmt.Errorf("resize CQ: it does not exist: %w", ErrInvalid)
+	}
+	if depth < 1 || depth > a.limits.MaxCQE {
+		return fmt.Errorf("resize CQ %d: depth is %d, can be 1 to %d: %w", c.num, depth, a.limits.MaxCQE, ErrInvalid)
+	}
+	if c.Overrun() {
+		return fmt.Errorf("resize CQ %d: it has overflowed: %w", c.num, ErrState)
+	}
+	if n := c.Len(); depth < n {
+		return fmt.Errorf("resize CQ %d: depth is %d and %d completions wait; poll them first: %w", c.num, depth, n, ErrInvalid)
+	}
+	c.ring.resize(depth)
+	return nil
+}
+
 // DestroyCQ removes a completion queue. While queue pairs use it, it is refused
 // with ErrBusy. Owner.
 func (a *Adapter) DestroyCQ(c *CQ) error {
@@ -88,7 +109,7 @@ func (c *CQ) Watch(on bool) { c.ring.watched.Store(on) }
 func (c *CQ) Len() int { return c.ring.len() }
 
 // Depth returns the number of completions that the queue can hold.
-func (c *CQ) Depth() int { return int(c.ring.depth) }
+func (c *CQ) Depth() int { return int(c.ring.depth.Load()) }
 
 // Overrun reports whether the queue has overflowed. Nothing is added to it any
 // more; its queue pairs are in Error.

@@ -21,7 +21,7 @@ const (
 // had when the consumer armed, so that a completion which was there already,
 // or which was being pushed, is never reported and never missed.
 type cqRing struct {
-	depth  uint32
+	depth  atomic.Uint32 // changed by resize alone; read by anyone
 	mask   uint32
 	shift  uint8 // log2 of a chunk
 	chunks [][]ib.WC
@@ -44,24 +44,43 @@ const (
 func (r *cqRing) init(depth int) {
 	n := uint32(1) << bits.Len32(uint32(depth-1))
 	chunk := max(cqChunk, n/cqChunks)
-	r.depth, r.mask, r.shift = uint32(depth), n-1, uint8(bits.TrailingZeros32(chunk))
+	r.depth.Store(uint32(depth))
+	r.mask, r.shift = n-1, uint8(bits.TrailingZeros32(chunk))
 	r.chunks = make([][]ib.WC, (n+chunk-1)/chunk)
+}
+
+// resize gives the ring another depth, at least len. What waits stays in order
+// and under its position, so that nothing that has been armed changes. Owner,
+// while there is no consumer.
+func (r *cqRing) resize(depth int) {
+	old := r.chunks
+	mask, shift := r.mask, r.shift
+	r.init(depth)
+	for pos := r.head.Load(); pos != r.tail.Load(); pos++ {
+		i := pos & mask
+		*r.slot(pos) = old[i>>shift][i&(1<<shift-1)]
+	}
+}
+
+// slot returns the place of a position, and allocates its chunk.
+func (r *cqRing) slot(pos uint32) *ib.WC {
+	i := pos & r.mask
+	c := r.chunks[i>>r.shift]
+	if c == nil {
+		c = make([]ib.WC, 1<<r.shift)
+		r.chunks[i>>r.shift] = c
+	}
+	return &c[i&(1<<r.shift-1)]
 }
 
 // push appends wc and raises the event if the ring is armed for it; false means
 // that the ring is full and wc lost. Owner.
 func (r *cqRing) push(wc *ib.WC, solicited bool) bool {
 	t := r.tail.Load()
-	if t-r.head.Load() >= r.depth {
+	if t-r.head.Load() >= r.depth.Load() {
 		return false
 	}
-	i := t & r.mask
-	c := r.chunks[i>>r.shift]
-	if c == nil {
-		c = make([]ib.WC, 1<<r.shift)
-		r.chunks[i>>r.shift] = c
-	}
-	c[i&(1<<r.shift-1)] = *wc
+	*r.slot(t) = *wc
 	r.tail.Store(t + 1)
 	r.notice()
 

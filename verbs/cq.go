@@ -72,6 +72,20 @@ func (c *CQ) Number() uint32 { return c.cq.Number() }
 // Depth returns the number of completions that the queue can hold.
 func (c *CQ) Depth() int { return c.cq.Depth() }
 
+// Resize changes how many completions the queue can hold. Nothing is lost and no
+// event is raised or forgotten, whoever polls or completes meanwhile. A refused
+// call changes nothing: it matches ErrInvalid for a depth beyond the device's
+// limit or below the number of completions that wait, ErrState if the queue has
+// overflowed.
+func (c *CQ) Resize(depth int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead.Load() {
+		return errorf(ErrClosed, "resize CQ %d: it is closed", c.cq.Number())
+	}
+	return c.dev.do("resize CQ", func(clock.Time) error { return c.dev.adapter.ResizeCQ(c.cq, depth) })
+}
+
 // Overrun reports whether completions were lost because the queue was full. Its
 // queue pairs are in Error then.
 func (c *CQ) Overrun() bool { return c.cq.Overrun() }
