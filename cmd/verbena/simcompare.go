@@ -72,7 +72,7 @@ func (a app) simCompare(ctx context.Context, args []string, s *compareFlags) err
 	diff := explain.Compare(sides[0].Run, sides[1].Run)
 	var text bytes.Buffer
 	for i, line := range []string{diff.LineA, diff.LineB} {
-		play.Paragraph(&text, "", fmt.Sprintf("%c  %s: %s", 'A'+i, sides[i].Name, line))
+		play.Paragraph(&text, "", fmt.Sprintf("%c: %s: %s", 'A'+i, sides[i].Name, line))
 	}
 	fmt.Fprintln(&text)
 	if diff.Same {

@@ -53,8 +53,8 @@ func (s *Source) Scenario(c Change) (*Reading, error) {
 	if r.Scenario, err = scenario.ParseSet(file, text, sets); err != nil {
 		return nil, r.unplaced(err)
 	}
-	if r.Name == "" {
-		r.Name = strings.TrimSuffix(baseName(file), ".yaml")
+	if r.Name == "" || s.Kind == HPCC {
+		r.Name = strings.TrimSuffix(strings.TrimSuffix(baseName(file), ".yaml"), ".txt")
 	}
 	return r, nil
 }
