@@ -8,17 +8,17 @@ import (
 )
 
 // base returns the completion time of a flow that is alone: its frames cross
-// the links one behind the other, and an acknowledgement crosses them back; of a
-// READ its request has crossed them before. Limits of NICs, and the
-// acknowledgements of earlier packets, are not in it.
-func (r *Run) base(f *work.Flow, hops []result.Hop) sim.Time {
-	if len(hops) == 0 || f.Bytes == 0 {
+// the links one behind the other, and an acknowledgement comes back, by other
+// links where routes say so; of a READ its request has crossed those before.
+// Limits of NICs, and the acknowledgements of earlier packets, are not in it.
+func (r *Run) base(f *work.Flow, hops, home []result.Hop) sim.Time {
+	if len(hops) == 0 || len(home) == 0 || f.Bytes == 0 {
 		return 0
 	}
 	m := r.messageFrames(f)
 	var there, back crossing
 	r.cross(&there, hops)
-	r.crossBack(&back, hops)
+	r.cross(&back, home)
 	return there.all(&m) + back.pass(m.answer)
 }
 
@@ -95,15 +95,6 @@ func (r *Run) cross(c *crossing, hops []result.Hop) {
 	c.gap = r.gap()
 	for _, h := range hops {
 		c.add(r, h.Node, r.Ports[h.Node][h.Port])
-	}
-}
-
-// crossBack sets the same links up the other way.
-func (r *Run) crossBack(c *crossing, hops []result.Hop) {
-	c.gap = r.gap()
-	for i := len(hops) - 1; i >= 0; i-- {
-		h := hops[i]
-		c.add(r, r.Graph.Nodes[h.Node].Ports[h.Port].Peer, r.Ports[h.Node][h.Port])
 	}
 }
 

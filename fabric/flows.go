@@ -103,6 +103,7 @@ func (r *Run) start(now sim.Time, i int32) {
 	}
 	out.State, out.Start = result.Running, now
 	st.moved = now
+	r.watch.running = append(r.watch.running, i)
 	k := max(1, int(f.QPs))
 	for q := range k {
 		l, err := r.laneFor(now, f, q)
@@ -114,7 +115,7 @@ func (r *Run) start(now sim.Time, i int32) {
 		if q == 0 {
 			out.SrcPort = l.c.SrcPort()
 			out.Path = r.trace(f, l.c)
-			out.Base = r.base(f, out.Path)
+			out.Base = r.base(f, out.Path, r.traceBack(f, l.c))
 		}
 		st.lanes = append(st.lanes, l)
 		bytes := f.Bytes / int64(k)

@@ -47,6 +47,15 @@ func (r *Run) trace(f *work.Flow, c *host.Conn) []result.Hop {
 	return r.walk(f.Src, f.Dst, c.Hash())
 }
 
+// traceBack returns the way of what answers a flow's data: of acknowledgements,
+// and of a READ's request.
+func (r *Run) traceBack(f *work.Flow, c *host.Conn) []result.Hop {
+	if f.Op == work.Read {
+		return r.walk(f.Src, f.Dst, c.Hash())
+	}
+	return r.walk(f.Dst, f.Src, c.ReverseHash())
+}
+
 // distinctPaths counts the different ways of a flow's queue pairs.
 func (r *Run) distinctPaths(f *work.Flow, lanes []*lane) int {
 	if len(lanes) == 1 {

@@ -60,7 +60,7 @@ func (r *Run) startTCP(now sim.Time, i int32) {
 		path := r.walk(f.Src, f.Dst, c.Hash())
 		if q == 0 {
 			out.SrcPort, out.Path = c.SrcPort(), path
-			out.Base = r.base(f, path)
+			out.Base = r.base(f, path, r.walk(f.Dst, f.Src, c.ReverseHash()))
 		}
 		paths[hopsKey(path)] = true
 	}
@@ -121,9 +121,9 @@ func (r *Run) tcpConn(f *work.Flow, q int) (*tcp.Conn, error) {
 // the first of the ways.
 func (r *Run) handshake(f *work.Flow) sim.Time {
 	var t sim.Time
-	for _, h := range r.walk(f.Src, f.Dst, 0) {
+	for _, h := range append(r.walk(f.Src, f.Dst, 0), r.walk(f.Dst, f.Src, 0)...) {
 		p := r.Ports[h.Node][h.Port]
-		t += 2 * (p.Delay() + p.Rate().For(tcp.AckBytes+r.gap()))
+		t += p.Delay() + p.Rate().For(tcp.AckBytes+r.gap())
 	}
 	return t
 }

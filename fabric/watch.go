@@ -18,6 +18,7 @@ type watch struct {
 	storms    []result.Storm
 	inStorm   map[uint64]int
 	told      map[string]int // breaches of a rule so far
+	running   []int32        // RDMA flows that have started, and some that have ended since
 }
 
 // closure is a cycle that was seen closed.
@@ -31,6 +32,8 @@ type closure struct {
 const (
 	// watchEvery is the time between two looks.
 	watchEvery = 20 * sim.Microsecond
+	// watchIdle is the most between two looks while nothing happens.
+	watchIdle = 100 * watchEvery
 	// deadAfter is how long nothing must have moved in a cycle until it is a
 	// deadlock. Pauses of plain congestion let something move far sooner.
 	deadAfter = 200 * sim.Microsecond
@@ -70,7 +73,13 @@ func (r *Run) again(now, every sim.Time, ev uint64) bool {
 	if r.S.Pending() <= r.beside {
 		return false
 	}
-	r.S.At(now+every, r, ev)
+	next := now + every
+	if ev == evWatch {
+		// Where nothing happens for a while there is nothing to see but time that
+		// passes: stops and silence that last.
+		next = max(next, min(r.S.Next(), now+watchIdle))
+	}
+	r.S.At(next, r, ev)
 	return true
 }
 
@@ -256,11 +265,14 @@ func (r *Run) findStorms(now sim.Time) {
 
 // silence looks for queue pairs that send nothing and have no reason not to.
 func (r *Run) silence(now sim.Time) {
-	for i := range r.out {
+	running := r.watch.running
+	r.watch.running = running[:0]
+	for _, i := range running {
 		out, st := &r.out[i], &r.state[i]
 		if out.State != result.Running || len(st.lanes) == 0 {
 			continue
 		}
+		r.watch.running = append(r.watch.running, i)
 		if out.Delivered != st.seen {
 			st.seen, st.moved = out.Delivered, now
 			continue

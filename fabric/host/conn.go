@@ -368,8 +368,8 @@ func (c *Conn) sent(n *NIC, p *sim.Packet) {
 // PSN, of the others everything.
 func (c *Conn) arrived(now sim.Time, n *NIC, p *sim.Packet) {
 	if c.Spec.Service == ib.RC {
-		if psn(p) != c.next {
-			return
+		if psn(p) != c.next || n == c.A && len(c.msgs) == 0 {
+			return // of a READ that has failed: nobody takes it
 		}
 		c.next = c.next.Add(1)
 	}

@@ -138,6 +138,9 @@ func (c *Conn) SrcPort() uint16 { return c.sport }
 // Hash returns the 5-tuple hash of A's segments.
 func (c *Conn) Hash() uint32 { return c.hashAB }
 
+// ReverseHash returns the 5-tuple hash of B's segments.
+func (c *Conn) ReverseHash() uint32 { return c.hashBA }
+
 // The events of a connection.
 const (
 	evTimeout uint64 = iota // the retransmission timer may have run out
