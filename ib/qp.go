@@ -152,8 +152,9 @@ type QPAttr struct {
 	State           QPState
 	CurState        QPState
 	Access          Access // what the peer may do
-	PKeyIndex       uint16
-	Port            uint8 // 1
+	PKeyIndex       uint16 // row of the port's partition table
+	PKey            PKey   // answer only: the key in that row
+	Port            uint8  // 1
 	QKey            QKey
 	AV              AV
 	PathMTU         MTU

@@ -43,6 +43,7 @@ type Config struct {
 	Name   string
 	GUID   uint64
 	GIDs   []GIDEntry // row = index; copied
+	PKeys  []ib.PKey  // partition table; row = index; nil for the default key alone; copied
 	Wire   WireCaps
 	Limits Limits
 	// Rand supplies keys and the first QPN: unguessable for real adapters,
@@ -96,6 +97,9 @@ type Scratch struct {
 	rx     rxScratch
 	out    transport.Out // one packet on its way out, kept for its slices
 }
+
+// maxPKeys is what a row's number can tell.
+const maxPKeys = 1 << 16
 
 // maxAckEvery keeps a requester from stopping before it asks.
 const maxAckEvery = 1 << 15
@@ -183,6 +187,12 @@ func New(cfg Config) (*Adapter, error) {
 		cfg.Wire.Segments = 1
 	}
 	cfg.GIDs = slices.Clone(cfg.GIDs)
+	if cfg.PKeys = slices.Clone(cfg.PKeys); len(cfg.PKeys) == 0 {
+		cfg.PKeys = []ib.PKey{ib.DefaultPKey}
+	}
+	if n := len(cfg.PKeys); n > maxPKeys {
+		return nil, fmt.Errorf("adapter %q: the partition table has %d rows, can have up to %d: %w", cfg.Name, n, maxPKeys, ErrInvalid)
+	}
 	cfg.Limits = limits
 	a := &Adapter{
 		cfg: cfg, limits: limits, mtu: mtu,
@@ -225,6 +235,9 @@ func (a *Adapter) GUID() uint64 { return a.cfg.GUID }
 
 // GIDs returns the GID table. The slice is the adapter's: read only.
 func (a *Adapter) GIDs() []GIDEntry { return a.cfg.GIDs }
+
+// PKeys returns the partition table. The slice is the adapter's: read only.
+func (a *Adapter) PKeys() []ib.PKey { return a.cfg.PKeys }
 
 // Limits returns the limits in force.
 func (a *Adapter) Limits() Limits { return a.limits }

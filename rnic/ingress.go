@@ -134,7 +134,7 @@ func (a *Adapter) find(p *wire.Packet, src netip.Addr) *QP {
 			return nil
 		}
 	}
-	if !p.PKey.Matches(ib.DefaultPKey) {
+	if !p.PKey.Matches(q.pkey) {
 		a.tcount.Drops[transport.DropPKey]++
 		return nil
 	}

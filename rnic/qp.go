@@ -37,6 +37,7 @@ type QP struct {
 	dest  *dest     // connected types, from RTR on, where there is a window
 	qpn   ib.QPN
 	state stateWord
+	pkey  ib.PKey
 	typ   ib.QPType
 
 	sigAll bool
@@ -153,7 +154,7 @@ func (a *Adapter) createQP(cfg QPConfig, qpn ib.QPN) (*QP, error) {
 	}
 
 	q := &QP{
-		a: a, typ: cfg.Type, sigAll: cfg.SigAll, pd: cfg.PD,
+		a: a, typ: cfg.Type, sigAll: cfg.SigAll, pd: cfg.PD, pkey: ib.DefaultPKey,
 		sendCQ: cfg.SendCQ, recvCQ: cfg.RecvCQ,
 	}
 	q.send.Init(cfg.Cap.MaxSendWR, cfg.Cap.MaxSendSGE, cfg.Cap.MaxInlineData)
@@ -201,7 +202,7 @@ func (a *Adapter) ModifyQP(now clock.Time, q *QP, attr *ib.QPAttr) error {
 		return ""
 	}
 	err := checkModify(q.typ, q.eng.State(), attr, qpState{
-		qpn: q.qpn, activeMTU: a.mtu, maxRdAtomic: a.limits.MaxRdAtomic, gid: a.gid, route: route,
+		qpn: q.qpn, activeMTU: a.mtu, maxRdAtomic: a.limits.MaxRdAtomic, gid: a.gid, pkeys: a.cfg.PKeys, route: route,
 	})
 	if err != nil {
 		return err
@@ -214,6 +215,10 @@ func (a *Adapter) ModifyQP(now clock.Time, q *QP, attr *ib.QPAttr) error {
 	}
 	if attr.Mask&ib.AttrState != 0 && attr.State == ib.Reset {
 		q.forget()
+	}
+	if attr.Mask&ib.AttrPKeyIndex != 0 {
+		q.pkey = a.cfg.PKeys[attr.PKeyIndex]
+		told.PKey = q.pkey
 	}
 	if attr.Mask&ib.AttrRateLimit != 0 {
 		q.pacer.limit = uint64(attr.RateLimitKbps) * 1000
@@ -263,7 +268,7 @@ func (q *QP) forget() {
 		q.np.due, q.np.gone = false, true
 		q.np = nil
 	}
-	q.attr = qpAttr{}
+	q.attr, q.pkey = qpAttr{}, ib.DefaultPKey
 	a.mem.ForgetQP(q.qpn)
 }
 
@@ -278,6 +283,7 @@ func (a *Adapter) QueryQP(q *QP) ib.QPAttr {
 	attr.Mask, attr.State, attr.CurState = attrsDefined, q.eng.State(), q.eng.State()
 	t := &q.attr
 	attr.Port, attr.PKeyIndex, attr.RateLimitKbps = t.port, t.pkeyIndex, t.rateKbps
+	attr.PKey = a.cfg.PKeys[t.pkeyIndex]
 	attr.AV = ib.AV{
 		DGID: t.dgid, SGIDIndex: int(t.sgidIndex), HopLimit: t.hopLimit, TrafficClass: t.class,
 		FlowLabel: t.flowLabel, SL: t.sl,

@@ -201,6 +201,8 @@ type qpState struct {
 	// gid returns a row of the GID table; why is empty if the row can be used,
 	// else the reason why not (out of range, for one). Must not be nil.
 	gid func(index int) (gid ib.GID, why string)
+	// pkeys is the partition table.
+	pkeys []ib.PKey
 	// route says why a path cannot be taken, or "" if it can; may be nil. It
 	// is asked only about an AV that is right in itself.
 	route func(av *ib.AV) (why string)
@@ -318,8 +320,13 @@ func (q *qpState) values(a *ib.QPAttr) *ModifyError {
 				uint32(bad), ib.AccessAll)
 		}
 	}
-	if a.Mask&ib.AttrPKeyIndex != 0 && a.PKeyIndex != 0 {
-		return refuse("pkey_index", fmt.Sprint(a.PKeyIndex), "the partition table has one entry; use 0")
+	if a.Mask&ib.AttrPKeyIndex != 0 {
+		if n := len(q.pkeys); int(a.PKeyIndex) >= n {
+			return refuse("pkey_index", fmt.Sprint(a.PKeyIndex), "the partition table has rows 0 to %d", n-1)
+		}
+		if k := q.pkeys[a.PKeyIndex]; k&0x7FFF == 0 {
+			return refuse("pkey_index", fmt.Sprint(a.PKeyIndex), "that row of the partition table is empty")
+		}
 	}
 	if a.Mask&ib.AttrPort != 0 && a.Port != 1 {
 		return refuse("port_num", fmt.Sprint(a.Port), "the adapter has one port; use 1")

@@ -15,7 +15,8 @@ var qpTypes = []ib.QPType{ib.RC, ib.UC, ib.UD}
 func testQPState() qpState {
 	gids := []string{"fe80::1", "::ffff:10.0.1.2", "2001:db8::1"}
 	return qpState{
-		qpn: 0x11, activeMTU: ib.MTU1024, maxRdAtomic: 16,
+		pkeys: []ib.PKey{ib.DefaultPKey},
+		qpn:   0x11, activeMTU: ib.MTU1024, maxRdAtomic: 16,
 		gid: func(i int) (ib.GID, string) {
 			if i < 0 || i >= len(gids) {
 				return ib.GID{}, fmt.Sprintf("the table has rows 0 to %d", len(gids)-1)
@@ -282,7 +283,7 @@ func TestModifyErrors(t *testing.T) {
 		},
 		{
 			ib.RC, ib.Reset, toInit, ib.Init, func(a *ib.QPAttr) { a.PKeyIndex = 1 }, ErrInvalid,
-			"modify QP 0x000011 from RESET to INIT: pkey_index 1: the partition table has one entry; use 0",
+			"modify QP 0x000011 from RESET to INIT: pkey_index 1: the partition table has rows 0 to 0",
 		},
 		{
 			ib.RC, ib.Reset, toInit, ib.Init, func(a *ib.QPAttr) { a.Access = 1<<9 | ib.RemoteRead }, ErrInvalid,

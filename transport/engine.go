@@ -13,7 +13,7 @@ type Engine interface {
 	// Modify applies attributes that the adapter has validated against the
 	// table of transitions; a.Mask says which. With AttrState it enters the
 	// state: entering Error flushes both queues, entering Reset empties them
-	// without completions.
+	// without completions. With AttrPKeyIndex a.PKey is the key in that row.
 	Modify(now clock.Time, a *ib.QPAttr)
 	// State returns the present state, which an engine may change to Error by
 	// itself.

@@ -41,6 +41,10 @@ type Config struct {
 	// RecvBuffer is the receive buffer to ask for in bytes; 0 asks for the
 	// link's default. The system may grant less.
 	RecvBuffer int
+	// PKeys is the partition table; nil for the default key alone. A queue pair
+	// belongs to the partition of one row ([ib.QPAttr].PKeyIndex) and hears those
+	// of the same key, unless both are limited members.
+	PKeys []ib.PKey
 	// MWType2A makes memory windows of type 2 those of type 2A; else they are of
 	// type 2B.
 	MWType2A bool
@@ -215,7 +219,7 @@ func newDevice(cfg *Config, at place, l link.Link) (*Device, error) {
 		kids:       make(map[child]struct{}),
 	}
 	a, err := rnic.New(rnic.Config{
-		Name: at.name, GUID: guid(at.addrs[0]), GIDs: adapterGIDs(d.gids), Limits: cfg.Limits, Rand: random32, MWType2A: cfg.MWType2A,
+		Name: at.name, GUID: guid(at.addrs[0]), GIDs: adapterGIDs(d.gids), PKeys: cfg.PKeys, Limits: cfg.Limits, Rand: random32, MWType2A: cfg.MWType2A,
 		Wire: rnic.WireCaps{
 			Encap: caps.Encap, MTU: caps.MTU, Segments: caps.Segments, RunBytes: caps.RunBytes,
 			RxBytes: caps.RxBytes, Idents: caps.Idents,
@@ -311,7 +315,7 @@ type PortAttr struct {
 	ActiveMTU ib.MTU // the largest path MTU that the interface carries
 	LinkLayer string // "Ethernet"
 	GIDs      int    // rows of the GID table
-	PKeys     int    // rows of the partition table: 1
+	PKeys     int    // rows of the partition table
 	LinkMTU   int    // of the network interface, bytes; 0 if unknown
 	SpeedMbps int    // of the network interface; 0 if it does not tell
 }
@@ -320,7 +324,7 @@ type PortAttr struct {
 func (d *Device) Port() PortAttr {
 	p := PortAttr{
 		State: PortActive, MaxMTU: ib.MTU4096, ActiveMTU: d.adapter.MTU(), LinkLayer: "Ethernet",
-		GIDs: len(d.gids), PKeys: 1,
+		GIDs: len(d.gids), PKeys: len(d.adapter.PKeys()),
 	}
 	if d.netdev != "" {
 		p.SpeedMbps = speedMbps(d.netdev)
@@ -341,6 +345,9 @@ func (d *Device) Port() PortAttr {
 	}
 	return p
 }
+
+// PKeys returns the partition table; the index is the position.
+func (d *Device) PKeys() []ib.PKey { return append([]ib.PKey(nil), d.adapter.PKeys()...) }
 
 // GIDs returns the GID table, unusable rows included; the index is the
 // position.

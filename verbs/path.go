@@ -17,6 +17,7 @@ type Path struct {
 	TrafficClass uint8
 	FlowLabel    uint32
 	SL           uint8
+	PKeyIndex    uint16 // the partition; 0: that of ToInit
 
 	TimeoutExp      uint8 // local ACK timeout, 4.096 µs · 2^n; 0: 14, 67 ms
 	RetryCnt        uint8 // 0: 7
@@ -86,6 +87,10 @@ func (q *QP) ToInitUD(key ib.QKey) error {
 func (q *QP) ToRTR(p Path) error {
 	p = p.filled(q.pd.dev)
 	attr := ib.QPAttr{Mask: ib.AttrState, State: ib.RTR}
+	if p.PKeyIndex != 0 {
+		attr.Mask |= ib.AttrPKeyIndex
+		attr.PKeyIndex = p.PKeyIndex
+	}
 	if q.Type() != ib.UD {
 		attr.Mask |= ib.AttrAV | ib.AttrPathMTU | ib.AttrDestQPN | ib.AttrRQPSN
 		attr.AV, attr.PathMTU, attr.DestQPN, attr.RQPSN = p.AV(), p.MTU, p.DestQPN, p.PSN

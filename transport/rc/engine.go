@@ -172,7 +172,7 @@ func (e *Engine) Receive(now clock.Time, p *wire.Packet, in *transport.In) {
 		e.cfg.Sink.Drop(transport.DropOpcode)
 		return
 	}
-	if !p.PKey.Matches(ib.DefaultPKey) {
+	if !p.PKey.Matches(e.attr.Key()) {
 		e.cfg.Sink.Drop(transport.DropPKey)
 		return
 	}
@@ -243,7 +243,7 @@ func (e *Engine) Next(now clock.Time) (transport.Head, bool) {
 // Emit fills out with the packet that the last Next described.
 func (e *Engine) Emit(now clock.Time, out *transport.Out) {
 	out.Solicited, out.AckReq, out.FECN, out.BECN = false, false, false, false
-	out.MigReq, out.TVer, out.PKey = e.cfg.MigReq, 0, ib.DefaultPKey
+	out.MigReq, out.TVer, out.PKey = e.cfg.MigReq, 0, e.attr.Key()
 	out.DestQPN = e.attr.DestQPN
 	out.Payload, out.Inline, out.Len, out.ECT = nil, nil, 0, true
 	switch k := e.pick.kind; k {

@@ -104,7 +104,7 @@ func (e *Engine) Receive(_ clock.Time, p *wire.Packet, in *transport.In) {
 	case info == nil || info.Transport != ib.UC:
 		sink.Drop(transport.DropOpcode)
 		return
-	case !p.PKey.Matches(ib.DefaultPKey):
+	case !p.PKey.Matches(e.attr.Key()):
 		sink.Drop(transport.DropPKey)
 		return
 	case !e.q.Receives():

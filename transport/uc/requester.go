@@ -100,7 +100,7 @@ func (e *Engine) Emit(now clock.Time, out *transport.Out) {
 	out.SetOp(e.opcode(w))
 	last := out.Info.Pos.Ends()
 	out.AckReq, out.FECN, out.BECN, out.TVer = false, false, false, 0
-	out.MigReq, out.PKey, out.DestQPN = cfg.MigReq, ib.DefaultPKey, e.attr.DestQPN
+	out.MigReq, out.PKey, out.DestQPN = cfg.MigReq, e.attr.Key(), e.attr.DestQPN
 	out.PSN = r.psn
 	// A plain RDMA WRITE raises no event at the peer (IBA vol.1 9.2.3).
 	out.Solicited = last && w.Flags&ib.Solicited != 0 && w.Op != ib.Write

@@ -69,7 +69,7 @@ func (e *Engine) Emit(now clock.Time, out *transport.Out) {
 	}
 	out.SetOp(opcode(w))
 	out.AckReq, out.FECN, out.BECN, out.TVer = false, false, false, 0
-	out.MigReq, out.PKey, out.DestQPN = cfg.MigReq, ib.DefaultPKey, w.UD.QPN
+	out.MigReq, out.PKey, out.DestQPN = cfg.MigReq, e.attr.Key(), w.UD.QPN
 	out.PSN = r.psn
 	out.Solicited = w.Flags&ib.Solicited != 0
 	out.Imm = w.Imm

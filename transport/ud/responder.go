@@ -25,7 +25,7 @@ func (e *Engine) receive(p *wire.Packet, in *transport.In) transport.Drop {
 	switch {
 	case info == nil || info.Transport != ib.UD:
 		return transport.DropOpcode
-	case !p.PKey.Matches(ib.DefaultPKey):
+	case !p.PKey.Matches(e.attr.Key()):
 		return transport.DropPKey
 	case !e.q.Receives():
 		return transport.DropState

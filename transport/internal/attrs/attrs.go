@@ -10,6 +10,7 @@ type Attrs struct {
 	RQPSN           ib.PSN
 	SQPSN           ib.PSN
 	DestQPN         ib.QPN
+	PKey            ib.PKey // 0: not told yet
 	PathMTU         ib.MTU
 	TimeoutExp      uint8
 	RetryCnt        uint8
@@ -29,6 +30,9 @@ func (t *Attrs) Apply(a *ib.QPAttr) {
 	}
 	if m&ib.AttrQKey != 0 {
 		t.QKey = a.QKey
+	}
+	if m&ib.AttrPKeyIndex != 0 {
+		t.PKey = a.PKey
 	}
 	if m&ib.AttrPathMTU != 0 {
 		t.PathMTU = a.PathMTU
@@ -66,6 +70,14 @@ func (t *Attrs) Apply(a *ib.QPAttr) {
 	if m&ib.AttrLateAck != 0 {
 		t.LateAck = a.LateAck
 	}
+}
+
+// Key returns the partition key, by default that of every port.
+func (t *Attrs) Key() ib.PKey {
+	if t.PKey == 0 {
+		return ib.DefaultPKey
+	}
+	return t.PKey
 }
 
 // Fill writes the attributes to a. Mask, and what is not here, it leaves alone.
