@@ -15,9 +15,10 @@ func (a app) demoCommand() *cobra.Command {
 	var client, server string
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Two software RNICs on this host beside a TCP socket, then with loss",
+		Short: "Two software RNICs on this host beside a TCP socket, then with loss, then in a simulated fabric",
 		Long: "Two software RNICs in this process talk RoCEv2 over UDP on this host: no root, no set-up. WRITE, READ, SEND and\n" +
-			"ATOMIC are measured beside a TCP socket that does the same work; then packets are lost and the data arrive intact.",
+			"ATOMIC are measured beside a TCP socket that does the same work; then packets are lost and the data arrive intact; then\n" +
+			"the same RNICs are in a simulated fabric, where one ECN threshold decides between a tenth of the line and all of it.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, p := range []struct {

@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -80,6 +82,56 @@ func TestSimLibrary(t *testing.T) {
 			if status, out, errs := sim(t.Context(), args...); status != 0 || out == "" {
 				t.Errorf("%q: status %d, %s", args, status, errs)
 			}
+		}
+	}
+}
+
+// The documents of --json keep their shape: programs read them.
+func TestSimJSONShape(t *testing.T) {
+	f := file(t, "small.yaml", strings.Replace(big, "4MB", "40KB", 1))
+	for name, c := range map[string]struct {
+		args []string
+		want string // paths of all keys, sorted; [] is an entry of a list
+	}{
+		"list": {[]string{"list"}, "[].duration_ps [].expected [].hosts [].links [].name [].rate_bps [].switches [].teaches [].title [].variants [].variants[] [].workloads [].workloads[]"},
+		"check": {[]string{"check", f}, "file headroom headroom[].delay_ps headroom[].enough headroom[].from headroom[].have_bytes headroom[].need_bytes " +
+			"headroom[].ports headroom[].rate_bps headroom[].to hosts links ok switches warnings"},
+		"compare": {[]string{"compare", f, "--set", "seed=2", "--set", "workload.in.bytes=80KB"}, "a a.digest a.end_ps a.interrupted a.name a.seed a.title a.verdict a.warnings " +
+			"b b.digest b.end_ps b.interrupted b.name b.seed b.title b.verdict b.warnings gain price rows rows[].a rows[].b rows[].factor rows[].group rows[].unit rows[].what same"},
+		"sweep": {[]string{"sweep", f, "--set", "seed=1,2", "--metric", "marks", "-o", ""}, "axes axes[] interrupted metrics metrics[] points points[].median points[].median.marks points[].runs " +
+			"points[].runs[].digest points[].runs[].metrics points[].runs[].metrics.marks points[].runs[].metrics.marks.unit points[].runs[].metrics.marks.value " +
+			"points[].runs[].seed points[].runs[].why points[].set points[].set.seed scenario set"},
+		"wrong": {[]string{"check", f + "x"}, "error program"},
+	} {
+		_, out, _ := sim(t.Context(), append(c.args, "--json")...)
+		var doc any
+		if err := json.Unmarshal([]byte(out), &doc); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out)
+			continue
+		}
+		seen := map[string]bool{}
+		paths(doc, "", seen)
+		if got := strings.Join(slices.Sorted(maps.Keys(seen)), " "); got != c.want {
+			t.Errorf("%s has\n%s\nwant\n%s", name, got, c.want)
+		}
+	}
+}
+
+// paths lists the keys of a document.
+func paths(v any, at string, seen map[string]bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			p := strings.TrimPrefix(at+"."+k, ".")
+			seen[p] = true
+			paths(x, p, seen)
+		}
+	case []any:
+		for _, x := range v {
+			if _, ok := x.(map[string]any); !ok {
+				seen[at+"[]"] = true
+			}
+			paths(x, at+"[]", seen)
 		}
 	}
 }
@@ -159,13 +211,26 @@ func TestSimSweepInterrupted(t *testing.T) {
 // closed is a pipe that nobody reads.
 type closed struct{}
 
-func (closed) Write([]byte) (int, error) { return 0, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE} }
+func (closed) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
+}
 
 func TestSimBrokenPipeIsQuiet(t *testing.T) {
 	f := file(t, "small.yaml", strings.Replace(big, "4MB", "40KB", 1))
 	for _, args := range [][]string{
-		{"run", f}, {"run", f, "--json"}, {"run", f, "--csv"}, {"list"}, {"list", "--json"}, {"show", f}, {"show", f, "--graph"}, {"show", f, "--sonic"},
-		{"show", "--schema"}, {"check", f}, {"check", f, "--json"}, {"compare", f, "--set", "seed=2"}, {"sweep", f, "--set", "seed=1,2", "-o", ""},
+		{"run", f},
+		{"run", f, "--json"},
+		{"run", f, "--csv"},
+		{"list"},
+		{"list", "--json"},
+		{"show", f},
+		{"show", f, "--graph"},
+		{"show", f, "--sonic"},
+		{"show", "--schema"},
+		{"check", f},
+		{"check", f, "--json"},
+		{"compare", f, "--set", "seed=2"},
+		{"sweep", f, "--set", "seed=1,2", "-o", ""},
 	} {
 		var errs bytes.Buffer
 		status := run(t.Context(), app{in: strings.NewReader(""), out: closed{}, err: &errs}, append([]string{"verbena", "sim"}, args...))

@@ -58,7 +58,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := canCreate(cfg.Capture); err != nil {
 		return err
 	}
-	acts := []func(context.Context, *Config) error{devices, compare, lossy}
+	acts := []func(context.Context, *Config) error{devices, compare, lossy, fabric}
 	for _, act := range acts {
 		if err := act(ctx, &cfg); err != nil {
 			return err

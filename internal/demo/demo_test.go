@@ -26,6 +26,7 @@ func TestRun(t *testing.T) {
 	for _, want := range []string{
 		"RoCE v2", "PORT_ACTIVE", "TCP socket", "RC WRITE", "RC READ", "RC SEND", "RC ATOMIC", "RC SEND, blocking",
 		"intact: every byte compared", "sent again", file,
+		"simulated fabric", "long: goodput", "The price: burst FCT", "verbena sim run cross-subnet-ecn",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report does not say %q:\n%s", want, out.String())
