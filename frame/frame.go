@@ -11,7 +11,9 @@ const (
 	// writes Ethernet, IP and UDP. Segment i of a run leaves with IPv4
 	// Identification i and DF set.
 	UDPPayload Encap = iota
-	// Ethernet: frames are whole, from the destination MAC to the ICRC.
+	// Ethernet: frames are whole, from the destination MAC to the ICRC. The
+	// adapter leaves both MACs empty but for the destination of MAC control frames
+	// (PAUSE, PFC); the link, which knows its neighbours, writes them.
 	Ethernet
 )
 
@@ -53,9 +55,11 @@ type Run struct {
 	// Segs is the number of segments.
 	Segs int
 
+	// Src and Dst are the addresses that packets leave from and go to; invalid for
+	// a MAC control frame.
+	Src netip.Addr
+	Dst netip.Addr
 	// The rest is for UDPPayload only.
-	Src     netip.Addr // the local address packets leave from
-	Dst     netip.Addr
 	SrcPort uint16
 	TOS     uint8
 	TTL     uint8

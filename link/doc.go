@@ -2,6 +2,7 @@
 // [Link] and its capabilities. Implementations are the packages below it:
 //
 //	link/udp    unprivileged RoCEv2 over the system's UDP
+//	link/packet whole Ethernet frames through AF_PACKET: RoCEv1, tags, PFC
 //	link/pair   two ends in memory, for tests
 //	link/fault  middleware: seeded loss, duplication, reordering, delay, …
 //	link/pcap   middleware: writes what passes into a pcapng file

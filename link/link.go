@@ -31,12 +31,21 @@ type Caps struct {
 	// i. Where it does not, the Identification is unknown to the sender and
 	// peers must be told to solve for it.
 	Idents bool
+	// Tagged says that frames of an Ethernet link are to carry an 802.1Q tag with
+	// their priority and with VLAN, 0 for none. The link has no other VLAN.
+	Tagged bool
+	VLAN   uint16
+	// LineRate is the interface's in bits a second, 0 if it does not tell. Pause
+	// quanta last by it.
+	LineRate uint64
 }
 
 // Path is what a link can do between two addresses.
 type Path struct {
 	// SrcPort is the UDP source port that runs must name in order to leave: the
-	// wanted one where it was free. It enters the ICRC.
+	// wanted one where it was free. It enters the ICRC. Links that carry whole
+	// frames take a wanted port of 0 for RoCEv1, which has none and crosses no
+	// router.
 	SrcPort uint16
 	// MTU is the largest frame the route carries now, as far as this host
 	// knows. It may be under Caps.MTU.

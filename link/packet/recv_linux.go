@@ -1,0 +1,172 @@
+package packet
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/verbena-rdma/verbena/clock"
+	"github.com/verbena-rdma/verbena/frame"
+	"github.com/verbena-rdma/verbena/link"
+	"github.com/verbena-rdma/verbena/wire/ether"
+)
+
+// rxVec is how many frames one system call asks for.
+const rxVec = 16
+
+// rxBatch is the scatter list of one recvmmsg.
+type rxBatch struct {
+	hdr [rxVec]mmsghdr
+	iov [rxVec]unix.Iovec
+	ctl [rxVec][ctlWords]uint64
+	buf [rxVec][]byte // nil: was handed out
+}
+
+// Recv implements link.Link.
+func (l *system) Recv(_ clock.Time, rx []frame.Rx) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return 0, link.ErrClosed
+	}
+	// The order changes from call to call so that nobody starves.
+	l.turn = !l.turn
+	n := 0
+	if l.turn {
+		n = l.recvLocal(rx)
+	}
+	for n < len(rx) {
+		want := min(rxVec, len(rx)-n)
+		l.cnt.RecvCalls++
+		got := l.rx.receive(l.fd, want, l.rxPool.Get)
+		for i := range got {
+			if l.take(i, &rx[n]) {
+				n++
+			}
+		}
+		if got < want {
+			break
+		}
+	}
+	if !l.turn {
+		n += l.recvLocal(rx[n:])
+	}
+	return n, nil
+}
+
+// recvLocal takes what this link sent to itself.
+func (l *system) recvLocal(rx []frame.Rx) int {
+	n := 0
+	for n < len(rx) && l.local.Len() > 0 {
+		rx[n] = l.local.Pop()
+		l.lent = append(l.lent, rx[n].Data)
+		n++
+	}
+	if n > 0 {
+		l.localLen.Store(int32(l.local.Len()))
+	}
+	return n
+}
+
+// receive fills up to want messages and returns how many. It never blocks. A
+// frame has room for a tag before it.
+func (b *rxBatch) receive(fd, want int, get func() []byte) int {
+	for i := range want {
+		h := &b.hdr[i].hdr
+		if b.buf[i] == nil {
+			b.buf[i] = get()
+			b.iov[i].Base = &b.buf[i][ether.TagLen]
+			b.iov[i].SetLen(len(b.buf[i]) - ether.TagLen)
+			h.Iov = &b.iov[i]
+			h.SetIovlen(1)
+			h.Control = (*byte)(unsafe.Pointer(&b.ctl[i]))
+		}
+		h.SetControllen(int(unsafe.Sizeof(b.ctl[i])))
+	}
+	return recvmmsg(fd, b.hdr[:want])
+}
+
+// take gives message i to rx, if it is for this link.
+func (l *system) take(i int, rx *frame.Rx) bool {
+	b := &l.rx
+	if b.hdr[i].hdr.Flags&unix.MSG_TRUNC != 0 {
+		l.cnt.RxForeign++
+		return false
+	}
+	end := ether.TagLen + int(b.hdr[i].n)
+	data := b.buf[i][ether.TagLen:end:end]
+	tag, tagged := b.tag(i)
+	if len(data) < ether.HeaderLen || tag.VID() != l.cfg.VLAN && !control(data) || !l.mine(data) {
+		return false
+	}
+	if tagged {
+		data = b.buf[i][:end:end]
+		copy(data, data[ether.TagLen:][:12])
+		binary.BigEndian.PutUint16(data[12:], uint16(ether.TypeVLAN))
+		binary.BigEndian.PutUint16(data[14:], uint16(tag))
+	}
+	*rx = frame.Rx{Data: data}
+	l.lent = append(l.lent, b.buf[i])
+	b.buf[i] = nil
+	return true
+}
+
+// tag returns the tag that the kernel has taken off message i.
+func (b *rxBatch) tag(i int) (tag ether.Tag, ok bool) {
+	p := unsafe.Pointer(&b.ctl[i])
+	c := (*unix.Cmsghdr)(p)
+	if int(b.hdr[i].hdr.Controllen) < cmsgHeader+int(unsafe.Sizeof(auxdata{})) ||
+		c.Level != unix.SOL_PACKET || c.Type != unix.PACKET_AUXDATA {
+		return 0, false
+	}
+	aux := (*auxdata)(unsafe.Add(p, cmsgHeader))
+	if aux.status&statusVLANValid == 0 {
+		return 0, false
+	}
+	return ether.Tag(aux.vlanTCI), true
+}
+
+// etherType returns what follows an untagged header.
+func etherType(b []byte) ether.Type { return ether.Type(binary.BigEndian.Uint16(b[12:])) }
+
+func control(b []byte) bool { return etherType(b) == ether.TypeControl }
+
+// mine reports whether an untagged frame is for an address of this link:
+// several may share an interface.
+func (l *system) mine(b []byte) bool {
+	var dst netip.Addr
+	switch t := etherType(b); t {
+	case ether.TypeControl:
+		return true
+	case ether.TypeIPv4:
+		if len(b) < ether.HeaderLen+20 {
+			return false
+		}
+		dst = netip.AddrFrom4([4]byte(b[ether.HeaderLen+16:]))
+	case ether.TypeIPv6, ether.TypeRoCEv1:
+		if len(b) < ether.HeaderLen+40 {
+			return false
+		}
+		dst = netip.AddrFrom16([16]byte(b[ether.HeaderLen+24:])).Unmap()
+	default:
+		return false
+	}
+	return l.own(dst) || dst.IsMulticast()
+}
+
+// Release implements link.Link.
+func (l *system) Release([]frame.Rx) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, b := range l.lent {
+		if cap(b) == l.rxLen {
+			l.rxPool.Put(b)
+		} else {
+			l.txPool.Put(b)
+		}
+		l.lent[i] = nil
+	}
+	l.lent = l.lent[:0]
+}

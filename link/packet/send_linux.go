@@ -1,0 +1,211 @@
+package packet
+
+import (
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/verbena-rdma/verbena/clock"
+	"github.com/verbena-rdma/verbena/frame"
+	"github.com/verbena-rdma/verbena/link"
+	"github.com/verbena-rdma/verbena/link/internal/ring"
+	"github.com/verbena-rdma/verbena/wire/ether"
+)
+
+const (
+	// txVec is how many frames one system call sends.
+	txVec = frame.MaxSegments
+	// roomTries and roomMs bound the wait for room in the interface's queue: the
+	// device stands still meanwhile.
+	roomTries = 5
+	roomMs    = 1
+)
+
+// txBatch is the gather list of one sendmmsg.
+type txBatch struct {
+	hdr [txVec]mmsghdr
+	iov [txVec]unix.Iovec
+	n   int
+	out unix.PollFd
+}
+
+func (b *txBatch) init(fd int) {
+	for i := range b.hdr {
+		b.hdr[i].hdr.Iov = &b.iov[i]
+		b.hdr[i].hdr.SetIovlen(1)
+	}
+	b.out = unix.PollFd{Fd: int32(fd), Events: unix.POLLOUT}
+}
+
+// Reserve implements link.Link.
+func (l *system) Reserve(tx []frame.Run) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return 0
+	}
+	n := min(len(tx), maxReserved-l.reserved)
+	for i := range tx[:n] {
+		tx[i] = frame.Run{Buf: l.txPool.Get()[:l.caps.RunBytes]}
+	}
+	l.reserved += n
+	return n
+}
+
+// Commit implements link.Link.
+func (l *system) Commit(_ clock.Time, tx []frame.Run) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range tx {
+		if r := &tx[i]; r.Buf != nil && r.N != 0 && !l.closed && l.send(r) {
+			r.Buf = nil // it has moved to the local queue
+			l.reserved--
+		}
+	}
+	l.flush()
+	for i := range tx {
+		if b := tx[i].Buf; b != nil {
+			l.txPool.Put(b)
+			l.reserved--
+		}
+		tx[i] = frame.Run{}
+	}
+	if l.closed {
+		return link.ErrClosed
+	}
+	return nil
+}
+
+// send puts the frames of a run into the batch, or counts why not. It returns
+// true if the buffer is not the run's any more.
+func (l *system) send(r *frame.Run) (moved bool) {
+	if !ring.Sane(r, l.caps.Segments) {
+		l.cnt.TxRefused++
+		return false
+	}
+	// The shortest segment must have room for a header.
+	if last := r.N - (r.Segs-1)*r.Seg; last < ether.HeaderLen+ether.TagLen {
+		l.cnt.TxRefused += uint64(r.Segs)
+		return false
+	}
+	dst := ether.ControlAddr()
+	if !control(r.Buf) {
+		h := l.hopOf(r)
+		if h == nil {
+			l.cnt.TxRefused += uint64(r.Segs)
+			return false
+		}
+		if h.local {
+			return l.loop(r)
+		}
+		dst = h.mac
+		if r.Seg > h.mtu {
+			l.tooLong(r, h)
+			return false
+		}
+	}
+	for off := 0; off < r.N; off += r.Seg {
+		b := r.Buf[off:min(off+r.Seg, r.N)]
+		copy(b, dst[:])
+		copy(b[6:], l.mac[:])
+		if l.tx.n == txVec {
+			l.flush()
+		}
+		l.tx.iov[l.tx.n].Base = &b[0]
+		l.tx.iov[l.tx.n].SetLen(len(b))
+		l.tx.n++
+	}
+	return false
+}
+
+// hopOf returns who gets a run next, nil if nobody.
+func (l *system) hopOf(r *frame.Run) *hop {
+	if r.Dst != l.lastDst || l.lastHop == nil {
+		l.lastHop, l.lastDst = l.hops[r.Dst.WithZone("")], r.Dst
+	}
+	if l.lastHop == nil || !l.own(r.Src) || r.Src.BitLen() != r.Dst.BitLen() {
+		return nil
+	}
+	return l.lastHop
+}
+
+// own reports whether the link has an address.
+func (l *system) own(a netip.Addr) bool {
+	for i := range l.cfg.Addrs {
+		if l.cfg.Addrs[i] == a {
+			return true
+		}
+	}
+	return false
+}
+
+// loop gives a run to this same link.
+func (l *system) loop(r *frame.Run) bool {
+	if r.Seg > l.caps.MTU {
+		l.cnt.TxTooLong += uint64(r.Segs)
+		return false
+	}
+	rx := frame.Rx{Data: r.Buf[:r.N]}
+	if r.Segs > 1 {
+		rx.Seg = r.Seg
+	}
+	if !l.local.Push(rx) {
+		l.cnt.RxDropped += uint64(r.Segs)
+		return false
+	}
+	l.localLen.Store(int32(l.local.Len()))
+	l.wait.nudge()
+	return true
+}
+
+func (l *system) tooLong(r *frame.Run, h *hop) {
+	l.cnt.TxTooLong += uint64(r.Segs)
+	if !h.toldMTU {
+		h.toldMTU = true
+		l.event(link.Event{Kind: link.EventRouteMTU, Src: r.Src, Dst: r.Dst, Frame: r.Seg, MTU: h.mtu})
+	}
+}
+
+func (l *system) event(e link.Event) {
+	if len(l.events) < maxEvents {
+		l.events = append(l.events, e)
+	}
+}
+
+// flush sends the batch. What the interface cannot take soon is dropped, as a
+// wire would.
+func (l *system) flush() {
+	b := &l.tx
+	for at, tries := 0, 0; at < b.n; {
+		l.cnt.SendCalls++
+		n, e := sendmmsg(l.fd, b.hdr[at:b.n])
+		at += n
+		switch e {
+		case 0:
+			tries = 0
+		case unix.EINTR:
+		case unix.EAGAIN, unix.ENOBUFS:
+			if tries++; tries > roomTries {
+				l.cnt.TxDropped += uint64(b.n - at)
+				at = b.n
+				break
+			}
+			b.out.Revents = 0
+			ask(&b.out, roomMs)
+		case unix.EMSGSIZE:
+			l.cnt.TxTooLong++
+			at++
+		default:
+			l.cnt.TxRefused++
+			if e != l.refused {
+				l.refused = e
+				l.event(link.Event{Kind: link.EventRefused, Src: l.cfg.Addrs[0], Dst: l.lastDst, Err: e})
+			}
+			at++
+		}
+	}
+	for i := range b.n {
+		b.iov[i].Base = nil
+	}
+	b.n = 0
+}
