@@ -40,11 +40,10 @@ type QP struct {
 	pkey  ib.PKey
 	typ   ib.QPType
 
-	sigAll bool
-	gone   bool // destroyed
-	pd     mem.PD
-	a      *Adapter
-	bell   bell
+	gone bool // destroyed
+	pd   mem.PD
+	a    *Adapter
+	bell bell
 
 	send transport.SendQueue
 	recv transport.RecvQueue
@@ -154,7 +153,7 @@ func (a *Adapter) createQP(cfg QPConfig, qpn ib.QPN) (*QP, error) {
 	}
 
 	q := &QP{
-		a: a, typ: cfg.Type, sigAll: cfg.SigAll, pd: cfg.PD, pkey: ib.DefaultPKey,
+		a: a, typ: cfg.Type, pd: cfg.PD, pkey: ib.DefaultPKey,
 		sendCQ: cfg.SendCQ, recvCQ: cfg.RecvCQ,
 	}
 	q.send.Init(cfg.Cap.MaxSendWR, cfg.Cap.MaxSendSGE, cfg.Cap.MaxInlineData)
