@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/verbena-rdma/verbena/fabric/host"
 	"github.com/verbena-rdma/verbena/fabric/port"
@@ -360,23 +361,35 @@ func (r *Run) nicConfig(node, i int32, h *scenario.Host, params map[string]*dcqc
 // connect makes the links.
 func (r *Run) connect() {
 	g := r.Graph
+	all := make([]port.Port, 2*len(g.Links))
 	for i := range g.Nodes {
-		r.Ports[i] = make([]*port.Port, len(g.Nodes[i].Ports))
+		n := len(g.Nodes[i].Ports)
+		r.Ports[i] = make([]*port.Port, n)
+		for k := range n {
+			r.Ports[i][k] = &all[k]
+		}
+		all = all[n:]
 	}
+	faulty := r.faultyLinks()
 	for l := range g.Links {
 		link := &g.Links[l]
-		a := r.makePort(link.A, link.APort, link)
-		b := r.makePort(link.B, link.BPort, link)
+		a := r.makePort(link.A, link.APort, link, faulty)
+		b := r.makePort(link.B, link.BPort, link, faulty)
 		port.Connect(a, b)
 	}
 }
 
-func (r *Run) makePort(node, i int32, link *topo.Link) *port.Port {
+// faultyLinks reports whether links may begin to corrupt frames.
+func (r *Run) faultyLinks() bool {
+	return slices.ContainsFunc(r.Scenario.Faults, func(f scenario.Fault) bool { return f.Kind == scenario.Errors })
+}
+
+func (r *Run) makePort(node, i int32, link *topo.Link, faulty bool) *port.Port {
 	st := &r.settings[node]
 	errors := min(link.ErrorRate+uint64(r.Scenario.Topology.ErrorRate), 1<<32)
-	c := port.Config{
-		Rate: link.Rate, Delay: link.Delay, Gap: r.gap(), ErrorRate: errors,
-		Rand: r.S.Rand(fmt.Sprintf("errors %s/%d", r.Graph.Nodes[node].Name, i)),
+	c := port.Config{Rate: link.Rate, Delay: link.Delay, Gap: r.gap(), ErrorRate: errors}
+	if errors > 0 || faulty {
+		c.Rand = r.S.Rand(fmt.Sprintf("errors %s/%d", r.Graph.Nodes[node].Name, i))
 	}
 	fc := &port.PFC{Obeys: st.lossless}
 	var owner port.Node
@@ -390,7 +403,8 @@ func (r *Run) makePort(node, i int32, link *topo.Link) *port.Port {
 		fc.Response, fc.ObeysPause = st.host.NIC.ResponseDelay, true
 		owner = r.NICs[r.Graph.Nodes[node].Endpoint+i]
 	}
-	p := port.New(r.S, owner, int(i), uint64(node)<<8|uint64(i)&0xFF, c, fc)
+	p := r.Ports[node][i]
+	p.Init(r.S, owner, int(i), uint64(node)<<8|uint64(i)&0xFF, c, fc)
 	st.used = r.usedPrios()
 	if sw := r.Switches[node]; sw != nil {
 		sw.SetPort(int(i), p)
@@ -404,7 +418,6 @@ func (r *Run) makePort(node, i int32, link *topo.Link) *port.Port {
 			}
 		}
 	}
-	r.Ports[node][i] = p
 	return p
 }
 

@@ -103,9 +103,9 @@ func (r *Run) nodeResult(now sim.Time, node int32, out *result.Run) result.Node 
 		at := g.Nodes[node].Ports[i]
 		rp := result.Port{
 			Name: g.PortName(node, int32(i)), Peer: at.Peer, PeerPort: at.PeerPort, Rate: p.Rate(), Delay: p.Delay(),
-			TxBusy: p.Stats.Busy, LinkErrors: p.Stats.Errors, Down: p.DownFor(now), GlobalPauses: p.Stats.PauseRx,
+			TxBusy: p.Sending(), LinkErrors: p.Stats.Errors, Down: p.DownFor(now), GlobalPauses: p.Stats.PauseRx,
 		}
-		out.DataHops += p.Stats.DataTx
+		out.DataHops += p.Stats.DataTx()
 		out.AckHops += p.Stats.AckTx
 		for q := range uint8(8) {
 			s, d := &p.Stats.Prio[q], &rp.Prio[q]

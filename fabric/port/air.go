@@ -5,85 +5,86 @@ import (
 	"github.com/verbena-rdma/verbena/fabric/sim"
 )
 
-// air is what is on its way to the peer, oldest first: one event is scheduled
-// for all of it.
+// air is what is on its way to the peer, oldest first, linked through the
+// packets: one event is scheduled for all of it.
 type air struct {
-	ring []flight
-	head int
-	n    int
+	head, tail *sim.Packet
+	n          int32
 }
 
-type flight struct {
-	p  *sim.Packet
-	at sim.Time
-}
-
-func (a *air) push(f flight) {
-	if a.n == len(a.ring) {
-		ring := make([]flight, max(8, 2*len(a.ring)))
-		for i := range a.n {
-			ring[i] = a.ring[(a.head+i)&(len(a.ring)-1)]
-		}
-		a.ring, a.head = ring, 0
+func (a *air) push(k *sim.Packet) {
+	k.Next = nil
+	if a.n++; a.n > 1 {
+		a.tail.Next = k
+	} else {
+		a.head = k
 	}
-	a.ring[(a.head+a.n)&(len(a.ring)-1)] = f
-	a.n++
+	a.tail = k
 }
 
-func (a *air) pop() flight {
-	f := a.ring[a.head]
-	a.ring[a.head].p = nil
-	a.head = (a.head + 1) & (len(a.ring) - 1)
+func (a *air) pop() *sim.Packet {
+	k := a.head
 	a.n--
-	return f
+	a.head, k.Next = k.Next, nil
+	return k
+}
+
+// due returns when a packet in the air is with the peer: with its last bit, or
+// with its head where the peer wants that.
+func (p *Port) due(k *sim.Packet) sim.Time {
+	if p.ahead {
+		return k.Due
+	}
+	return k.Tail
 }
 
 // launch puts a frame that begins to leave now into the air.
 func (p *Port) launch(now sim.Time, k *sim.Packet) {
-	tail := p.busy + p.cfg.Delay
-	at := tail
-	k.Tail = tail
-	if p.peer.cfg.Early && k.Kind != sim.KindPFC && k.Kind != sim.KindPause {
-		at = min(tail, now+p.last(min(int(k.Bytes), HeadBytes))+p.cfg.Delay)
+	k.Tail = p.busy + p.delay
+	if p.ahead {
+		k.Due = k.Tail
+		if k.Kind != sim.KindPFC && k.Kind != sim.KindPause {
+			k.Due = min(k.Due, now+p.last(min(int(k.Bytes), HeadBytes))+p.delay)
+		}
+		if p.air.n > 0 {
+			// A short frame behind a long one of which the head was enough.
+			k.Due = max(k.Due, p.air.tail.Due)
+		}
 	}
-	if p.air.n > 0 {
-		// A short frame behind a long one of which the head was enough.
-		at = max(at, p.air.ring[(p.air.head+p.air.n-1)&(len(p.air.ring)-1)].at)
-	}
-	p.air.push(flight{k, at})
+	p.air.push(k)
 	if p.air.n == 1 {
-		p.s.At(at, p, evAir)
+		p.s.At(p.due(k), p, evAir)
 	}
 }
 
 // arrive hands the oldest frame to the peer.
 func (p *Port) arrive(now sim.Time) {
-	if p.air.n == 0 || p.air.ring[p.air.head].at != now {
+	if p.air.n == 0 || p.due(p.air.head) != now {
 		return // the link went down meanwhile
 	}
-	f := p.air.pop()
+	k := p.air.pop()
 	if p.air.n > 0 {
-		p.s.At(p.air.ring[p.air.head].at, p, evAir)
+		p.s.At(p.due(p.air.head), p, evAir)
 	}
-	p.peer.take(now, f.p)
+	p.peer.take(now, k)
 }
 
 // take is the receiving side of a link.
 func (p *Port) take(now sim.Time, k *sim.Packet) {
 	if p.Lose != nil && p.Lose(k) {
-		p.node.Lost(now, p.index, k, result.DropFault)
+		p.node.Lost(now, int(p.index), k, result.DropFault)
 		return
 	}
-	if (p.cfg.ErrorRate != 0 || p.faulty) && p.cfg.Rand.Below(p.errorRate(k)) {
+	if p.corrupts && p.cfg.Rand.Below(p.errorRate(k)) {
 		k.Bad = true
 	}
-	p.s.Note(p.id<<32 | uint64(k.Bytes)<<4 | uint64(k.Prio))
+	p.s.Note(uint64(p.id)<<32 | uint64(k.Bytes)<<4 | uint64(k.Prio))
 	if p.Tap != nil {
 		p.Tap(now, k, false)
 	}
-	if k.Bad && !p.cfg.Early {
+	if k.Bad && !p.early {
 		p.Stats.Errors++
-		p.node.Lost(now, p.index, k, result.DropError)
+		p.node.Lost(now, int(p.index), k, result.DropError)
 		return
 	}
 	if k.Kind == sim.KindPFC || k.Kind == sim.KindPause {
@@ -95,7 +96,7 @@ func (p *Port) take(now sim.Time, k *sim.Packet) {
 		return
 	}
 	p.Stats.received(k)
-	p.node.Arrive(now, p.index, k)
+	p.node.Arrive(now, int(p.index), k)
 }
 
 // SetDown takes the link down, or up again, at both ends. What is on its way is
@@ -124,10 +125,10 @@ func (p *Port) SetDown(now sim.Time, down bool) {
 // drain loses everything that is on its way from this end.
 func (p *Port) drain(now sim.Time) {
 	for p.air.n > 0 {
-		f := p.air.pop()
-		p.peer.node.Lost(now, p.peer.index, f.p, result.DropDown)
+		p.peer.node.Lost(now, int(p.peer.index), p.air.pop(), result.DropDown)
 	}
 	for c := p.control.Pop(); c != nil; c = p.control.Pop() {
 		p.s.Pool.Put(c)
 	}
+	p.urgent = false
 }

@@ -10,12 +10,16 @@ type FlowControl interface {
 	Attach(p *Port)
 	// Receive takes a control frame of the neighbour, which is borrowed.
 	Receive(now sim.Time, k *sim.Packet)
-	// Sent says that a data frame begins to leave.
-	Sent(now sim.Time, k *sim.Packet)
 	// Handle is called for what After has scheduled.
 	Handle(now sim.Time, arg uint64)
 	// Reset forgets everything: the link went down.
 	Reset(now sim.Time)
+}
+
+// Meter is a FlowControl that counts what leaves, as credits do.
+type Meter interface {
+	// Sent says that a data frame begins to leave.
+	Sent(now sim.Time, k *sim.Packet)
 }
 
 // SetClasses says which classes may not leave from now on, bit by priority.
@@ -26,8 +30,8 @@ func (p *Port) SetClasses(now sim.Time, stopped uint8) {
 	}
 	p.classes = stopped
 	p.pause.changed(now, was, stopped, &p.Stats)
-	p.s.Note(p.id<<32 | 1<<31 | uint64(stopped))
-	p.node.Stopped(now, p.index, stopped)
+	p.s.Note(uint64(p.id)<<32 | 1<<31 | uint64(stopped))
+	p.node.Stopped(now, int(p.index), stopped)
 	if was&^stopped != 0 {
 		p.Kick(now)
 	}
@@ -45,14 +49,14 @@ func (c *pauseClock) changed(now sim.Time, was, is uint8, st *Stats) {
 		if is&(1<<q) != 0 {
 			c.since[q] = now
 		} else {
-			st.Prio[q].PausedFor += now - c.since[q]
+			st.PausedFor[q] += now - c.since[q]
 		}
 	}
 }
 
 // PausedFor returns how long a class has been stopped in all, up to now.
 func (p *Port) PausedFor(now sim.Time, prio uint8) sim.Time {
-	t := p.Stats.Prio[prio&7].PausedFor
+	t := p.Stats.PausedFor[prio&7]
 	if p.classes&(1<<(prio&7)) != 0 {
 		t += now - p.pause.since[prio&7]
 	}

@@ -39,9 +39,6 @@ const pfcEffect = 8
 // Attach implements [FlowControl].
 func (f *PFC) Attach(p *Port) { f.p = p }
 
-// Sent implements [FlowControl].
-func (f *PFC) Sent(sim.Time, *sim.Packet) {}
-
 // Receive implements [FlowControl].
 func (f *PFC) Receive(now sim.Time, k *sim.Packet) {
 	t := told{enable: k.Enable}
@@ -79,7 +76,7 @@ func (f *PFC) Handle(now sim.Time, arg uint64) {
 	}
 	if q := uint8(arg); f.stopped&(1<<q) != 0 && f.until[q] <= now {
 		f.stopped &^= 1 << q
-		f.p.Stats.Prio[q].Expired++
+		f.p.Stats.Expired[q]++
 		f.p.SetClasses(now, f.stopped)
 	}
 }

@@ -101,8 +101,8 @@ func TestSerialisationIsExact(t *testing.T) {
 		if !slices.Equal(b.arrived, want) || !slices.Equal(a.left, []sim.Time{0, c.each, 2 * c.each}) {
 			t.Errorf("%d B at %v: left %v, arrived %v, want %v", c.bytes, c.rate, a.left, b.arrived, want)
 		}
-		if a.p.Stats.Busy != 3*c.each || s.Pool.Live() != 0 {
-			t.Errorf("busy %v, %d packets live", a.p.Stats.Busy, s.Pool.Live())
+		if a.p.Sending() != 3*c.each || s.Pool.Live() != 0 {
+			t.Errorf("busy %v, %d packets live", a.p.Sending(), s.Pool.Live())
 		}
 	}
 }

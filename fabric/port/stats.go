@@ -5,35 +5,40 @@ import "github.com/verbena-rdma/verbena/fabric/sim"
 // Stats is what one end of a link has counted.
 type Stats struct {
 	Prio      [8]PrioStats
-	Busy      sim.Time // time spent sending
+	AckTx     uint64 // packets without user data that left here
 	Down      sim.Time
 	Errors    uint64 // frames that arrived corrupted
 	Refreshes uint64 // control frames that repeated a stop
 	PauseTx   uint64 // 802.3x PAUSE frames
 	PauseRx   uint64
-	DataTx    uint64 // data packets that left here: hops
-	AckTx     uint64 // packets without user data
+	Expired   [8]uint64   // stops of a class that ended by themselves
+	PausedFor [8]sim.Time // how long a class was stopped, without the present stop
 }
 
-// PrioStats is the part of one priority, as the sender of the packets has it.
+// PrioStats is the part of one priority, as the sender of the packets has it. It
+// is one cache line.
 type PrioStats struct {
 	TxBytes, RxBytes     uint64
 	TxPackets, RxPackets uint64
 	StopTx, StopRx       uint64 // PFC frames that stop
 	ResumeTx, ResumeRx   uint64 // ... and that let go on
-	Expired              uint64 // stops that ended by themselves
-	PausedFor            sim.Time
 }
 
-func (s *Stats) sent(k *sim.Packet, t sim.Time) {
-	s.Busy += t
+// DataTx returns how many data packets left here: hops.
+func (s *Stats) DataTx() uint64 {
+	n := uint64(0)
+	for i := range s.Prio {
+		n += s.Prio[i].TxPackets
+	}
+	return n - s.AckTx
+}
+
+func (s *Stats) sent(k *sim.Packet) {
 	if k.Kind == sim.KindPFC || k.Kind == sim.KindPause {
 		return
 	}
 	if k.Ack {
 		s.AckTx++
-	} else {
-		s.DataTx++
 	}
 	q := &s.Prio[k.Prio&7]
 	q.TxBytes += uint64(k.Bytes)

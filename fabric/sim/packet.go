@@ -58,7 +58,7 @@ type Packet struct {
 	// Head is the bytes from the BTH on.
 	Head        [HeadLen]byte
 	Seq, AckSeq int64 // TCP
-	_           [8]byte
+	Due         Time  // when it arrives, on links of which the other end wants heads
 }
 
 // Quanta returns the pause quanta of a class in a PFC frame, of class 0 in a
@@ -82,8 +82,8 @@ type Pool struct {
 
 const slabPackets = 256
 
-// Get returns a packet whose fields are zero, but for the bytes of Head, Seq and
-// AckSeq.
+// Get returns a packet whose fields are zero, but for the bytes of Head, Seq,
+// AckSeq and Due.
 func (l *Pool) Get() *Packet {
 	l.live++
 	p := l.free

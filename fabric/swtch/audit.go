@@ -21,14 +21,14 @@ func (w *Switch) Audit() error {
 		at := int(p.In)<<3 | int(p.Pool)
 		in[at] += c
 		queue[out<<3|int(p.Prio)] += c
-		if len(pairs) > 0 && w.in[at].conf.lossless {
+		if len(pairs) > 0 && w.ingress(at).conf.lossless {
 			pairs[w.held.row(at>>3, p.Pool)+out] += c
 		}
 		frames += int64(p.Bytes)
 	})
 	var used, head int64
 	for at := range w.in {
-		g := &w.in[at]
+		g := w.ingress(at)
 		if g.in < 0 || g.head < 0 || g.in+g.head != in[at] {
 			return bad("ingress %d group %d: counts %d + %d bytes, holds %d", at>>3, at&7, g.in, g.head, in[at])
 		}
@@ -51,8 +51,8 @@ func (w *Switch) Audit() error {
 			if q == nil {
 				continue
 			}
-			if q.held != queue[i<<3|c] {
-				return bad("queue %d of port %d: counts %d bytes, holds %d", c, i, q.held, queue[i<<3|c])
+			if n := w.holds(q); n != queue[i<<3|c] {
+				return bad("queue %d of port %d: counts %d bytes, holds %d", c, i, n, queue[i<<3|c])
 			}
 			if (e.ready&(1<<c) != 0) != (q.fifo.Len() > 0) {
 				return bad("queue %d of port %d: ready mask %08b with %d packets", c, i, e.ready, q.fifo.Len())

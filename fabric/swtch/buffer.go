@@ -14,7 +14,8 @@ type mmu struct {
 	peakHead   int64
 }
 
-// ingress is what one ingress port holds of one priority group.
+// ingress is what one ingress port holds of one priority group. It is one cache
+// line.
 type ingress struct {
 	in       int64 // held outside headroom
 	head     int64 // held in headroom
@@ -23,7 +24,12 @@ type ingress struct {
 	conf     *groupConf
 	paused   bool // the neighbour is told to stop
 	waitXON  bool // evXON is scheduled
+	_        [22]byte
 }
+
+// ingress returns a group of a port, named by port × 8 + group. The ports of a
+// group lie together: most groups are never used.
+func (w *Switch) ingress(at int) *ingress { return &w.in[(at&7)*len(w.out)+at>>3] }
 
 // groupConf is the configuration of an ingress group.
 type groupConf struct {
@@ -53,9 +59,10 @@ func (w *Switch) initBuffer() {
 	w.in = make([]ingress, w.cfg.Ports*8)
 	m := &w.mmu
 	m.cell = uint32(b.Cell)
+	w.counts = b.Cell > 1 || w.cfg.CutThrough || w.cfg.Latency > 0
 	for i := range w.in {
 		g := &w.out[i>>3].conf.group[i&7]
-		w.in[i].conf = g
+		w.ingress(i).conf = g
 		m.reserved += g.Reserved
 		m.headroom += g.Headroom
 	}
@@ -88,7 +95,7 @@ func (m *mmu) free() int64 { return m.shared - m.used }
 func (w *Switch) admit(now sim.Time, p *sim.Packet, out int, q *queue) bool {
 	m := &w.mmu
 	at := int(p.In)<<3 | int(p.Pool)
-	g := &w.in[at]
+	g := w.ingress(at)
 	conf := g.conf
 	c := m.cost(p)
 	use := g.use()
@@ -117,10 +124,16 @@ func (w *Switch) admit(now sim.Time, p *sim.Packet, out int, q *queue) bool {
 		m.peakHead = max(m.peakHead, m.head)
 	}
 	g.peak = max(g.peak, g.in+g.head)
-	q.held += c
+	if w.counts {
+		q.held += c
+	}
 	if conf.lossless {
+		over := g.head > 0 || g.use() > conf.Limit.of(m.free())
+		if over {
+			w.keep() // before this packet, which is in no queue yet, counts
+		}
 		w.held.add(p, out, int32(c))
-		if g.head > 0 || g.use() > conf.Limit.of(m.free()) {
+		if over {
 			w.xoff(now, at)
 		}
 	}
@@ -132,9 +145,11 @@ func (w *Switch) admit(now sim.Time, p *sim.Packet, out int, q *queue) bool {
 func (w *Switch) release(now sim.Time, p *sim.Packet, out int, q *queue) {
 	m := &w.mmu
 	at := int(p.In)<<3 | int(p.Pool)
-	g := &w.in[at]
+	g := w.ingress(at)
 	c := m.cost(p)
-	q.held -= c
+	if w.counts {
+		q.held -= c
+	}
 	if g.conf.lossless {
 		w.held.add(p, out, -int32(c))
 	}

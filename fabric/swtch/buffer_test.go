@@ -274,7 +274,7 @@ func TestHeldFor(t *testing.T) {
 		x := still(t, ports, func(c *Config) {
 			c.Buffer.Group[3] = Group{Limit: Limit{Mode: Static, Bytes: 6500}}
 		})
-		if (x.w.held.bytes == nil) != (ports > maxMatrix) {
+		if x.w.held.may != (ports <= maxMatrix) || x.w.held.bytes != nil {
 			t.Fatal("wrong road")
 		}
 		x.w.Stopped(0, 2, 1<<3)

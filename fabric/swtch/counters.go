@@ -43,7 +43,7 @@ func (w *Switch) logDrop(now sim.Time, in int, p *sim.Packet, why result.DropRea
 
 // QueueBytes returns the bytes that wait in a queue.
 func (w *Switch) QueueBytes(port int, prio uint8) int64 {
-	if q := w.out[port].q[prio&7]; q != nil {
+	if q := w.out[port].open(prio & 7); q != nil {
 		return q.fifo.Bytes()
 	}
 	return 0
@@ -64,7 +64,7 @@ func (w *Switch) Waiting(port int, prio uint8) bool {
 
 // Held returns the bytes that are held of an ingress in the group of a priority.
 func (w *Switch) Held(in int, prio uint8) int64 {
-	g := &w.in[in<<3|int(w.cfg.PrioToGroup[prio&7])]
+	g := w.ingress(in<<3 | int(w.cfg.PrioToGroup[prio&7]))
 	return g.in + g.head
 }
 
@@ -84,7 +84,7 @@ func (w *Switch) Buffer() result.Buffer {
 // link down) or came in here and could not leave at all (route, TTL, RoCEv1, a
 // wrong FCS in a switch that cuts through).
 func (w *Switch) Count(now sim.Time, port int, prio uint8, r *result.PortPrio) {
-	g := &w.in[port<<3|int(w.cfg.PrioToGroup[prio&7])]
+	g := w.ingress(port<<3 | int(w.cfg.PrioToGroup[prio&7]))
 	r.PeakIngress, r.PeakHeadroom = g.peak, g.peakHead
 	q := w.out[port].q[prio&7]
 	if q == nil {
@@ -93,9 +93,7 @@ func (w *Switch) Count(now sim.Time, port int, prio uint8, r *result.PortPrio) {
 	x := &q.watch
 	r.RxDrops, r.TxDrops, r.Marked = q.rx, q.drops, q.marked
 	r.PeakQueue = q.peak
-	a := q.area
-	a.add(now, q.fifo.Bytes())
-	r.MeanQueue = a.mean(now)
+	r.MeanQueue = q.mean(now)
 	r.PausedWaiting = x.waiting
 	if x.stuck {
 		r.PausedWaiting += now - x.since

@@ -6,9 +6,11 @@ import "github.com/verbena-rdma/verbena/fabric/sim"
 // queues are looked through when somebody asks.
 const maxMatrix = 64
 
-// held is how many bytes each lossless ingress group has at each egress.
+// held is how many bytes each lossless ingress group has at each egress. It is
+// kept from the first question on: a switch that stops nobody is not asked.
 type held struct {
 	bytes []int32 // by ((ingress × groups) + group) × ports + egress; nil: not kept
+	may   bool    // they can be kept
 	ports int
 	n     int
 	group [8]uint8
@@ -26,9 +28,22 @@ func (w *Switch) initHeld() {
 			h.n++
 		}
 	}
-	if h.ports <= maxMatrix && w.cfg.Buffer.Total < 1<<31 {
-		h.bytes = make([]int32, h.ports*h.ports*h.n)
+	h.may = h.ports <= maxMatrix && w.cfg.Buffer.Total < 1<<31
+}
+
+// keep begins to keep them, and reports whether they are kept.
+func (w *Switch) keep() bool {
+	h := &w.held
+	if h.bytes != nil || !h.may {
+		return h.may
 	}
+	h.bytes = make([]int32, h.ports*h.ports*h.n)
+	w.each(func(p *sim.Packet, out int) {
+		if w.ingress(int(p.In)<<3 | int(p.Pool)).conf.lossless {
+			h.add(p, out, int32(w.mmu.cost(p)))
+		}
+	})
+	return true
 }
 
 func (h *held) row(in int, group uint8) int { return (in*h.n + int(h.group[group])) * h.ports }
@@ -46,7 +61,7 @@ func (w *Switch) HeldFor(in int, prio uint8, f func(egress int, bytes int64)) {
 }
 
 func (w *Switch) heldFor(at int, f func(egress int, bytes int64)) {
-	if w.held.bytes != nil && w.in[at].conf.lossless {
+	if w.ingress(at).conf.lossless && w.keep() {
 		row := w.held.row(at>>3, uint8(at&7))
 		for out, n := range w.held.bytes[row : row+w.held.ports] {
 			if n > 0 {
@@ -73,7 +88,7 @@ func (w *Switch) heldFor(at int, f func(egress int, bytes int64)) {
 // lowest of equals, or -1.
 func (w *Switch) mostHeld(at int) (egress int, bytes int64) {
 	egress = -1
-	if w.held.bytes == nil {
+	if !w.keep() {
 		w.heldFor(at, func(out int, n int64) {
 			if n > bytes {
 				egress, bytes = out, n

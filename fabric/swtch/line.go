@@ -86,7 +86,7 @@ func (w *Switch) runLine(now sim.Time, i int) {
 		}
 		p, out, cut := d.p, int(d.out), d.cut
 		l.pop()
-		q := w.out[out].q[p.Prio]
+		q := w.out[out].open(p.Prio)
 		switch {
 		case p.Bad && !cut: // its end, and so its FCS, came before it had to leave
 			w.release(now, p, out, q)

@@ -9,7 +9,7 @@ import (
 // that comes in beyond the threshold: a port whose link was down in between has
 // forgotten what it had stopped.
 func (w *Switch) xoff(now sim.Time, at int) {
-	w.in[at].paused = true
+	w.ingress(at).paused = true
 	e := &w.out[at>>3]
 	for m := w.classes(at) &^ e.port.Stops(); m != 0; m &= m - 1 {
 		if c := lowest(m); e.port.Stop(now, c) {
@@ -24,7 +24,7 @@ func (w *Switch) xoff(now sim.Time, at int) {
 // when it gives back itself: it has something to give back as long as that
 // matters.
 func (w *Switch) maybeXON(now sim.Time, at int) {
-	g := &w.in[at]
+	g := w.ingress(at)
 	g.waitXON = false
 	if !g.paused || g.head > 0 {
 		return
@@ -61,7 +61,7 @@ func (w *Switch) Standing(now sim.Time, port int, prio uint8) result.Pause {
 
 // pause describes a stop, or its end, of the neighbour of an ingress group.
 func (w *Switch) pause(now sim.Time, at int, prio uint8, on bool) result.Pause {
-	g := &w.in[at]
+	g := w.ingress(at)
 	limit := g.conf.Limit.of(w.mmu.free())
 	if g.conf.Limit.Mode == Unlimited {
 		limit = w.mmu.shared

@@ -18,7 +18,7 @@ func (w *Switch) Packets() int {
 
 // Marked returns how many packets of a priority a port has marked.
 func (w *Switch) Marked(port int, prio uint8) uint64 {
-	if q := w.out[port].q[prio&7]; q != nil {
+	if q := w.out[port].open(prio & 7); q != nil {
 		return q.marked
 	}
 	return 0

@@ -10,76 +10,102 @@ import (
 )
 
 // egress is the sending side of a port. Its queues are made when they are first
-// needed: most priorities are never used.
+// needed: most priorities are never used. What every packet needs is one cache
+// line of 64 bytes, and the next is that of the queue that was made first, which
+// lies within.
 type egress struct {
-	port    *port.Port
-	conf    *portConf
-	ready   uint8 // classes with packets
-	stopped uint8 // classes that the neighbour stops
-	ignore  uint8 // ... but the watchdog does not obey
-	shut    uint8 // classes whose packets the watchdog drops
-	cur     uint8 // class whose turn it is
-	asks    bool  // the port will ask by itself
-	down    bool  // nothing may be routed here
-	deficit [8]int32
-	q       [8]*queue
+	port     *port.Port
+	conf     *portConf
+	ready    uint8 // classes with packets
+	stopped  uint8 // classes that the neighbour stops
+	ignore   uint8 // ... but the watchdog does not obey
+	shut     uint8 // classes whose packets the watchdog drops
+	cur      uint8 // class whose turn it is
+	asks     bool  // the port will ask by itself
+	down     bool  // nothing may be routed here
+	firstOf  uint8 // the class that has first; noClass: none yet
+	lossless uint8 // classes with PFC
+	markOut  uint8 // classes that mark on the way out
+	markIn   uint8 // classes that mark on the way in
+	mtu      int32 // greatest frame
+	deficit  [8]int32
+
+	first queue
+	q     [8]*queue
+	_     [32]byte
 }
+
+// noClass is none of the eight.
+const noClass = 8
 
 // portConf is the configuration of a port, shared by all that have the same.
 type portConf struct {
 	lossless uint8
 	strict   uint8
 	mtu      int32
+	markOut  uint8
+	markIn   uint8
 	quantum  [8]int32
 	queue    [8]Queue
 	group    [8]groupConf
 }
 
-// queue is one class of an egress. What every packet needs is in front.
+// queue is one class of an egress. What every packet needs is in front, in one
+// cache line.
 type queue struct {
 	fifo sim.Queue
-	held int64 // bytes of buffer, in cells, of packets here and on the way here
-
-	// Marking: at most kmin bytes none, above kmax all, between up to pmax/2^32.
-	kmin, kmax int64
-	pmax       uint64
-
-	area area
-	peak int64
-	// markOut and markIn: it marks on the way out, on the way in. wred: what
-	// cannot be marked is dropped on the way in.
-	markOut, markIn, wred bool
-	marked                uint64
-
-	limit Limit
-	min   int64
-	drops uint64 // here
-	rx    uint64 // of this port as an ingress
-	watch watch
-}
-
-// area is bytes × picoseconds, in 128 bits.
-type area struct {
+	// Bytes × picoseconds up to at, in 128 bits of which areaHi has the upper.
 	at     sim.Time
-	lo, hi uint64
+	areaLo uint64
+	peak   int64
+	// Marking: at most kmin bytes none, above kmax all, between up to pmax/2^32.
+	kmin int64
+
+	kmax   int64
+	pmax   uint64
+	areaHi uint64
+	marked uint64
+	held   int64 // see Switch.holds
+	limit  Limit
+	min    int64
+	drops  uint64 // here
+	rx     uint64 // of this port as an ingress
+	watch  watch
+	wred   bool // what cannot be marked is dropped on the way in
 }
 
-func (a *area) add(now sim.Time, bytes int64) {
-	if dt := now - a.at; dt > 0 && bytes > 0 {
+// lasted accounts for the bytes that have waited until now.
+func (q *queue) lasted(now sim.Time) {
+	bytes := q.fifo.Bytes()
+	if dt := now - q.at; dt > 0 && bytes > 0 {
 		hi, lo := bits.Mul64(uint64(bytes), uint64(dt))
-		var c uint64
-		a.lo, c = bits.Add64(a.lo, lo, 0)
-		a.hi += hi + c
+		sum, c := bits.Add64(q.areaLo, lo, 0)
+		q.areaLo = sum
+		if hi += c; hi != 0 {
+			q.areaHi += hi
+		}
 	}
-	a.at = now
+	q.at = now
 }
 
-// mean returns the average over a span from instant 0; for output only.
-func (a *area) mean(span sim.Time) float64 {
-	if span <= 0 {
+// mean returns the average of the bytes from instant 0 to now; for output only.
+func (q *queue) mean(now sim.Time) float64 {
+	if now <= 0 {
 		return 0
 	}
-	return (float64(float64(a.hi)*(1<<64)) + float64(a.lo)) / float64(span)
+	c := *q
+	c.lasted(now)
+	return (float64(float64(c.areaHi)*(1<<64)) + float64(c.areaLo)) / float64(now)
+}
+
+// holds returns the bytes of buffer, in cells, of packets in a queue and on the
+// way to it. They are counted for themselves only where that is not what waits
+// in it.
+func (w *Switch) holds(q *queue) int64 {
+	if w.counts {
+		return q.held
+	}
+	return q.fifo.Bytes()
 }
 
 // confOf returns what the ports with a configuration share.
@@ -100,6 +126,11 @@ func (w *Switch) confOf(c *PortConfig) *portConf {
 		}
 		if c.Queue[i].Strict {
 			f.strict |= 1 << i
+		}
+		if e := &c.Queue[i].ECN; e.KMax > 0 && e.AtEnqueue {
+			f.markIn |= 1 << i
+		} else if e.KMax > 0 {
+			f.markOut |= 1 << i
 		}
 	}
 	f.quanta(w.cfg.Quantum)
@@ -123,30 +154,50 @@ func (w *Switch) initPorts() {
 			seen, confs = append(seen, c), append(confs, w.confOf(&c))
 			w.out[i].conf = confs[len(confs)-1]
 		}
+		e := &w.out[i]
+		e.firstOf, e.lossless, e.mtu = noClass, e.conf.lossless, e.conf.mtu
+		e.markIn, e.markOut = e.conf.markIn, e.conf.markOut
 	}
 }
 
 // queue returns a class of an egress.
 func (w *Switch) queue(out int, c uint8) *queue {
-	if q := w.out[out].q[c]; q != nil {
+	e := &w.out[out]
+	if e.firstOf == c {
+		return &e.first
+	}
+	if q := e.q[c]; q != nil {
 		return q
 	}
 	return w.openQueue(out, c)
 }
 
+// open returns a class of an egress that has been used.
+func (e *egress) open(c uint8) *queue {
+	if e.firstOf == c {
+		return &e.first
+	}
+	return e.q[c]
+}
+
 func (w *Switch) openQueue(out int, c uint8) *queue {
-	conf := &w.out[out].conf.queue[c]
-	on := conf.ECN.KMax > 0
-	q := &queue{
+	e := &w.out[out]
+	conf := &e.conf.queue[c]
+	var q *queue
+	if e.firstOf == noClass {
+		e.firstOf, q = c, &e.first
+	} else {
+		q = new(queue)
+	}
+	*q = queue{
 		kmin: conf.ECN.KMin, kmax: conf.ECN.KMax, pmax: uint64(conf.ECN.PMax),
-		markOut: on && !conf.ECN.AtEnqueue, markIn: on && conf.ECN.AtEnqueue,
-		wred:  on && !conf.Lossless && !conf.NoDrop,
+		wred:  conf.ECN.KMax > 0 && !conf.Lossless && !conf.NoDrop,
 		limit: conf.Limit, min: conf.Reserved,
 	}
 	if conf.ECN.PMax == math.MaxUint32 {
 		q.pmax = 1 << 32
 	}
-	w.out[out].q[c] = q
+	e.q[c] = q
 	return q
 }
 
@@ -156,7 +207,7 @@ func (w *Switch) takes(q *queue, p *sim.Packet) (result.DropReason, bool) {
 		return result.DropWRED, false
 	}
 	if q.limit.Mode != Unlimited {
-		if over := q.held + w.mmu.cost(p) - q.min; over > 0 && over > q.limit.of(w.mmu.free()) {
+		if over := w.holds(q) + w.mmu.cost(p) - q.min; over > 0 && over > q.limit.of(w.mmu.free()) {
 			return result.DropNoBuffer, false
 		}
 	}
@@ -166,13 +217,14 @@ func (w *Switch) takes(q *queue, p *sim.Packet) (result.DropReason, bool) {
 // enqueue gives a packet to its queue.
 func (w *Switch) enqueue(now sim.Time, out int, q *queue, p *sim.Packet) {
 	e := &w.out[out]
-	if q.markIn && q.marks(w.rand) {
+	bit := uint8(1) << p.Prio
+	if e.markIn&bit != 0 && q.marks(w.rand) {
 		q.mark(p)
 	}
-	q.area.add(now, q.fifo.Bytes())
+	q.lasted(now)
 	q.fifo.Push(p)
 	q.peak = max(q.peak, q.fifo.Bytes())
-	if bit := uint8(1) << p.Prio; e.ready&bit == 0 {
+	if e.ready&bit == 0 {
 		e.ready |= bit
 		if e.stopped&bit != 0 {
 			w.stopped(now, out, p.Prio)
@@ -186,8 +238,8 @@ func (w *Switch) enqueue(now sim.Time, out int, q *queue, p *sim.Packet) {
 // dequeue takes the oldest packet of a class out of its queue, not yet out of
 // the buffer.
 func (e *egress) dequeue(now sim.Time, c uint8) *sim.Packet {
-	q := e.q[c]
-	q.area.add(now, q.fifo.Bytes())
+	q := e.open(c)
+	q.lasted(now)
 	p := q.fifo.Pop()
 	if q.fifo.Front() == nil {
 		e.ready &^= 1 << c

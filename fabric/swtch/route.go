@@ -72,7 +72,7 @@ func (w *Switch) SetDown(now sim.Time, out int, down bool) {
 		w.downs--
 		// The neighbour has forgotten what it was told.
 		for g := range 8 {
-			if w.in[out<<3|g].paused {
+			if w.ingress(out<<3 | g).paused {
 				w.xoff(now, out<<3|g)
 			}
 		}

@@ -55,7 +55,7 @@ func (e *egress) pick(ok uint8) uint8 {
 	}
 	c := e.cur
 	if ok&(1<<c) != 0 {
-		if n := e.q[c].fifo.Front().Bytes; n <= e.deficit[c] {
+		if n := e.open(c).fifo.Front().Bytes; n <= e.deficit[c] {
 			e.deficit[c] -= n
 			return c
 		}
@@ -67,7 +67,7 @@ func (e *egress) pick(ok uint8) uint8 {
 		}
 		c = lowest(m)
 		e.deficit[c] += e.conf.quantum[c]
-		if n := e.q[c].fifo.Front().Bytes; n <= e.deficit[c] {
+		if n := e.open(c).fifo.Front().Bytes; n <= e.deficit[c] {
 			e.deficit[c] -= n
 			e.cur = c
 			return c

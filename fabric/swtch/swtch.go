@@ -34,9 +34,10 @@ type Switch struct {
 	log    Log
 	rand   *sim.Rand
 
-	in  []ingress // by ingress port × 8 + group
-	out []egress
-	mmu mmu
+	in     []ingress // see ingress
+	out    []egress
+	mmu    mmu
+	counts bool // queues count what they hold
 
 	groups [8]uint8 // the lossless priorities of each group
 	held   held
@@ -102,7 +103,7 @@ func (w *Switch) Arrive(now sim.Time, in int, p *sim.Packet) {
 		w.drop(now, out, p, result.DropDown)
 		return
 	}
-	if p.Bytes > e.conf.mtu {
+	if p.Bytes > e.mtu {
 		w.drop(now, out, p, result.DropMTU)
 		return
 	}
@@ -111,7 +112,7 @@ func (w *Switch) Arrive(now sim.Time, in int, p *sim.Packet) {
 		q.watch.dropped++
 		w.drop(now, out, p, result.DropWatchdog)
 		return
-	} else if e.conf.lossless&bit == 0 {
+	} else if e.lossless&bit == 0 {
 		if why, ok := w.takes(q, p); !ok {
 			w.drop(now, out, p, why)
 			return
@@ -119,7 +120,7 @@ func (w *Switch) Arrive(now sim.Time, in int, p *sim.Packet) {
 	}
 	if !w.admit(now, p, out, q) {
 		why := result.DropNoBuffer
-		if w.in[in<<3|int(p.Pool)].conf.lossless {
+		if w.ingress(in<<3 | int(p.Pool)).conf.lossless {
 			why = result.DropHeadroom
 		}
 		w.drop(now, -1, p, why)
@@ -141,9 +142,9 @@ func (w *Switch) Pull(now sim.Time, out int, stopped uint8) (*sim.Packet, bool) 
 		return nil, false
 	}
 	c := e.pick(ok)
-	q := e.q[c]
+	q := e.open(c)
 	p := e.dequeue(now, c)
-	if q.markOut && q.marks(w.rand) {
+	if e.markOut&(1<<c) != 0 && q.marks(w.rand) {
 		q.mark(p)
 	}
 	w.Stats.TxBytes += uint64(p.Bytes)

@@ -210,13 +210,13 @@ func TestWithoutLog(t *testing.T) {
 // The sums of an Audit are its own: a wrong count of any kind is found.
 func TestAuditFindsErrors(t *testing.T) {
 	for name, spoil := range map[string]func(w *Switch){
-		"group":    func(w *Switch) { w.in[1<<3|3].in++ },
-		"headroom": func(w *Switch) { w.in[1<<3|3].in -= 70000; w.in[1<<3|3].head += 70000 },
-		"stopped":  func(w *Switch) { w.in[1<<3|3].in--; w.in[1<<3|3].head++ },
+		"group":    func(w *Switch) { w.ingress(1<<3|3).in++ },
+		"headroom": func(w *Switch) { w.ingress(1<<3 | 3).in -= 70000; w.ingress(1<<3 | 3).head += 70000 },
+		"stopped":  func(w *Switch) { w.ingress(1<<3|3).in--; w.ingress(1<<3|3).head++ },
 		"shared":   func(w *Switch) { w.mmu.used++ },
-		"queue":    func(w *Switch) { w.out[0].q[3].held-- },
+		"queue":    func(w *Switch) { w.counts, w.out[0].q[3].held = true, 1 },
 		"ready":    func(w *Switch) { w.out[0].ready = 0 },
-		"held":     func(w *Switch) { w.held.bytes[w.held.row(1, 3)]++ },
+		"held":     func(w *Switch) { w.keep(); w.held.bytes[w.held.row(1, 3)]++ },
 		"bytes":    func(w *Switch) { w.Stats.TxBytes++ },
 	} {
 		x := still(t, 2, func(c *Config) { c.Buffer.Group[3].Limit = Limit{Mode: Static, Bytes: 1 << 20} })
