@@ -117,6 +117,17 @@ func (e Event) String() string {
 	return s
 }
 
+// Grouper is a link that joins multicast groups. Both calls are the owner's, on
+// the control path. What arrives for a group has the group as [frame.Rx].Dst. What
+// is sent to a group that this host has joined comes back, to its sender too.
+type Grouper interface {
+	// Join makes the interface of the local address receive what is sent to a
+	// group. Each Join wants its Leave.
+	Join(local, group netip.Addr) error
+	// Leave takes one Join back.
+	Leave(local, group netip.Addr) error
+}
+
 // Link moves frames in and out of the process, in batches.
 //
 // Wake and Close may be called from any goroutine at any time. Wait belongs to

@@ -123,6 +123,29 @@ func (c *Config) zoneOf(a netip.Addr) (int, error) {
 	return ifi.Index, nil
 }
 
+// interfaceOf returns the index of the interface that has the address, 0 if it
+// is not to be found.
+func interfaceOf(a netip.Addr) int {
+	ifs, err := net.Interfaces()
+	if err != nil {
+		return 0
+	}
+	for _, ifi := range ifs {
+		as, err := ifi.Addrs()
+		if err != nil {
+			continue
+		}
+		for _, x := range as {
+			if n, ok := x.(*net.IPNet); ok {
+				if ip, _ := netip.AddrFromSlice(n.IP); ip.Unmap() == a.WithZone("") {
+					return ifi.Index
+				}
+			}
+		}
+	}
+	return 0
+}
+
 // headers returns the bytes of IP and UDP headers around a frame.
 func headers(a netip.Addr) int {
 	if a.Is4() {

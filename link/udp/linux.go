@@ -28,7 +28,9 @@ type system struct {
 	caps   link.Caps
 	port   uint16
 	eps    []*endpoint
-	turn   int // which endpoint Recv asks first
+	groups []*group
+	rxs    []*endpoint // those of eps and of groups: what Recv asks
+	turn   int         // which endpoint Recv asks first
 
 	pool     ring.Pool
 	local    ring.Queue
@@ -48,8 +50,8 @@ type system struct {
 
 // endpoint is one local address.
 type endpoint struct {
-	addr  netip.Addr // without zone
-	zone  int        // interface index of a link-local address
+	addr  netip.Addr // without zone; a multicast group, where it is of one
+	zone  int        // interface index of an IPv6 address, where it is known
 	main  sock       // bound to the link's port; receives, and sends if no other can
 	out   []sock     // bound to source ports; send only
 	drops uint32     // the kernel's count of packets that found main full
@@ -80,7 +82,10 @@ func openSystem(cfg Config) (_ link.Link, err error) {
 		if ep.zone, err = cfg.zoneOf(a); err != nil {
 			return nil, fmt.Errorf("open UDP link: %w", err)
 		}
-		l.eps = append(l.eps, ep)
+		if ep.zone == 0 && a.Is6() {
+			ep.zone = interfaceOf(a) // for multicast
+		}
+		l.eps, l.rxs = append(l.eps, ep), append(l.rxs, ep)
 		if ep.main, err = ep.open(cfg.Port, true); err != nil {
 			return nil, openError(a, cfg.Port, err)
 		}
@@ -137,7 +142,7 @@ func (e *endpoint) sockaddr(a netip.Addr, port uint16) unix.Sockaddr {
 		return &unix.SockaddrInet4{Port: int(port), Addr: a.As4()}
 	}
 	sa := &unix.SockaddrInet6{Port: int(port), Addr: a.As16()}
-	if a.IsLinkLocalUnicast() {
+	if a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast() || a.IsInterfaceLocalMulticast() {
 		sa.ZoneId = uint32(e.zone)
 	}
 	return sa
@@ -157,6 +162,7 @@ func (e *endpoint) setUp(fd int, receive bool) error {
 			// Forbids fragments and makes the Identification 0, 1, 2, …
 			{unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE, true, "IP_MTU_DISCOVER"},
 			{unix.IPPROTO_IP, unix.IP_TTL, ring.DefaultTTL, false, "IP_TTL"},
+			{unix.IPPROTO_IP, unix.IP_MULTICAST_TTL, ring.DefaultTTL, false, "IP_MULTICAST_TTL"},
 		}
 		if receive {
 			opts = append(opts,
@@ -168,6 +174,8 @@ func (e *endpoint) setUp(fd int, receive bool) error {
 			{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1, true, "IPV6_V6ONLY"},
 			{unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE, true, "IPV6_MTU_DISCOVER"},
 			{unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS, ring.DefaultTTL, false, "IPV6_UNICAST_HOPS"},
+			{unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_HOPS, ring.DefaultTTL, false, "IPV6_MULTICAST_HOPS"},
+			{unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_IF, e.zone, false, "IPV6_MULTICAST_IF"},
 		}
 		if receive {
 			// RNICs send UDP checksum 0, which IPv6 forbids but for those who ask.
@@ -176,6 +184,16 @@ func (e *endpoint) setUp(fd int, receive bool) error {
 				option{unix.IPPROTO_UDP, udpNoCheck6RX, 1, true, "UDP_NO_CHECK6_RX"},
 				option{unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, 1, false, "IPV6_RECVTCLASS"},
 				option{unix.IPPROTO_IPV6, unix.IPV6_RECVHOPLIMIT, 1, false, "IPV6_RECVHOPLIMIT"})
+		}
+	}
+	if e.addr.IsMulticast() {
+		// Others on this host may listen to the group, too; what they have joined
+		// elsewhere is theirs.
+		opts = append(opts, option{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1, true, "SO_REUSEADDR"})
+		if e.addr.Is4() {
+			opts = append(opts, option{unix.IPPROTO_IP, ipMulticastAll, 0, false, "IP_MULTICAST_ALL"})
+		} else {
+			opts = append(opts, option{unix.IPPROTO_IPV6, ipv6MulticastAll, 0, false, "IPV6_MULTICAST_ALL"})
 		}
 	}
 	if receive {
@@ -245,7 +263,7 @@ func (l *system) Counters() link.Counters {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.closed {
-		for _, e := range l.eps {
+		for _, e := range l.rxs {
 			// The count that comes with packets is as old as the last packet.
 			if d, ok := dropsOf(e.main.fd); ok {
 				l.setDrops(e, d)
@@ -293,7 +311,7 @@ func (l *system) Close() error {
 		return nil
 	}
 	l.closed = true
-	for _, e := range l.eps {
+	for _, e := range l.rxs {
 		for _, s := range e.out {
 			_ = unix.Close(s.fd)
 		}

@@ -3,6 +3,7 @@ package udp
 import (
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -97,8 +98,25 @@ func (p *poller) check(fd uintptr, got []unix.EpollEvent) bool {
 
 // receive adds a socket that receives.
 func (p *poller) receive(fd int) error {
-	p.socks = append(p.socks, receiver{fd: fd})
-	return p.add(fd)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.add(fd); err != nil {
+		return err
+	}
+	s := receiver{fd: fd}
+	p.socks = append(p.socks, s)
+	if p.listening.Load() {
+		p.interest(s)
+	}
+	return nil
+}
+
+// forget removes a socket that receives and is about to be closed.
+func (p *poller) forget(fd int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.socks = slices.DeleteFunc(p.socks, func(s receiver) bool { return s.fd == fd })
+	_ = unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, fd, nil)
 }
 
 // add adds a socket that sends.

@@ -48,11 +48,11 @@ func (l *system) Recv(now clock.Time, rx []frame.Rx) (int, error) {
 	if l.turn&1 == 0 {
 		n = l.recvLocal(rx, &bytes)
 	}
-	for i := range l.eps {
+	for i := range l.rxs {
 		if n == len(rx) || bytes >= rxBytes {
 			return n, nil
 		}
-		e := l.eps[(i+l.turn)%len(l.eps)]
+		e := l.rxs[(i+l.turn)%len(l.rxs)]
 		n += l.recvFrom(e, rx[n:], &bytes)
 	}
 	if l.turn&1 != 0 {

@@ -284,7 +284,7 @@ func (m *txMsg) send(e *endpoint, fd int, port uint16, r *frame.Run, data []byte
 		}
 	} else {
 		m.sa6.Port, m.sa6.Addr, m.sa6.Scope_id = ntohs(port), r.Dst.As16(), 0
-		if r.Dst.IsLinkLocalUnicast() {
+		if r.Dst.IsLinkLocalUnicast() || r.Dst.IsLinkLocalMulticast() {
 			m.sa6.Scope_id = uint32(e.zone)
 		}
 		m.hdr.Name, m.hdr.Namelen = (*byte)(unsafe.Pointer(&m.sa6)), unix.SizeofSockaddrInet6
