@@ -283,3 +283,66 @@ func TestSimSignal(t *testing.T) {
 		}
 	}
 }
+
+// Every command that the documents show has flags that exist, and names a
+// scenario that exists.
+func TestSimDocumentedCommands(t *testing.T) {
+	n := 0
+	for _, doc := range []string{"sim.md", "scenario.md", "scenarios.md", "../README.md"} {
+		text, err := os.ReadFile(filepath.Join("../../docs", doc))
+		if err != nil {
+			continue // another's, not written yet
+		}
+		for line := range strings.Lines(string(text)) {
+			_, rest, ok := strings.Cut(strings.TrimSpace(line), "verbena sim ")
+			if !ok || !strings.HasPrefix(strings.TrimSpace(line), "verbena sim ") && !strings.HasPrefix(strings.TrimSpace(line), "go run ") {
+				continue
+			}
+			rest, _, _ = strings.Cut(strings.TrimSpace(rest), " #")
+			root := app{in: strings.NewReader(""), out: io.Discard, err: io.Discard}.root()
+			cmd, args, err := root.Find(append([]string{"sim"}, shellWords(rest)...))
+			if err == nil {
+				err = cmd.ParseFlags(args)
+			}
+			if err == nil {
+				err = cmd.ValidateArgs(cmd.Flags().Args())
+			}
+			if err != nil {
+				t.Errorf("%s: %s: %v", doc, strings.TrimSpace(line), err)
+				continue
+			}
+			n++
+			for _, a := range cmd.Flags().Args() {
+				if _, _, err := lab.Source(a); err != nil && !strings.ContainsAny(a, "./") {
+					t.Errorf("%s: %s: %v", doc, strings.TrimSpace(line), err)
+				}
+			}
+		}
+	}
+	if n < 15 {
+		t.Errorf("only %d commands were found", n)
+	}
+}
+
+// shellWords cuts a line as a shell does, as far as the documents need it.
+func shellWords(line string) []string {
+	var out []string
+	word, quoted, some := "", false, false
+	for _, r := range line {
+		switch {
+		case r == '\'':
+			quoted, some = !quoted, true
+		case r == ' ' && !quoted:
+			if some {
+				out = append(out, word)
+			}
+			word, some = "", false
+		default:
+			word, some = word+string(r), true
+		}
+	}
+	if some {
+		out = append(out, word)
+	}
+	return out
+}

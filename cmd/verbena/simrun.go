@@ -204,7 +204,9 @@ func (a app) simBeside(ctx context.Context, src *play.Source, base *play.Reading
 			s.outcome.Stopped, s.cut = true, v.Name
 			return nil
 		}
-		title += fmt.Sprintf("\n  %s: %s (%s)", v.Name, v.Says, strings.Join(v.Sets, " "))
+		var says strings.Builder
+		play.Paragraph(&says, "  ", fmt.Sprintf("%s: %s (%s)", v.Name, v.Says, strings.Join(v.Sets, " ")))
+		title += "\n" + strings.TrimSuffix(says.String(), "\n")
 		for _, c := range out.Checks {
 			c.What = v.Name + ": " + c.What
 			checks = append(checks, c)
