@@ -21,7 +21,7 @@ func incast(first, n int, bytes int64) []work.Flow {
 
 const megabyte = 1_000_000
 
-func lossless(t *testing.T, res *result.Run) {
+func lossless(t testing.TB, res *result.Run) {
 	t.Helper()
 	if n := drops(res); n != 0 {
 		t.Errorf("%d packets were lost", n)

@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -16,6 +17,18 @@ import (
 	"github.com/verbena-rdma/verbena/fabric/topo"
 	"github.com/verbena-rdma/verbena/fabric/work"
 )
+
+// allSeeds makes every distribution of so many seeds and runs every row: what the
+// tables of docs/truth.md are from.
+var allSeeds = flag.Int("seeds", 0, "run all rows with so many seeds; 0: a few of them")
+
+// seeds returns how many seeds a distribution has.
+func seeds(few int) int {
+	if *allSeeds > 0 {
+		return *allSeeds
+	}
+	return few
+}
 
 // rig is a scenario with its graph, before traffic is added.
 type rig struct {

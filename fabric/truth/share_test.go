@@ -88,3 +88,59 @@ func TestA6ParkingLot(t *testing.T) {
 		"until=duration", "duration=10ms")
 	r.share(t, "A6d", flows, 2*sim.Millisecond, []float64{per[0], per[0], per[1], per[1], per[2]}, 0.05)
 }
+
+// A6e, A6f: at one bottleneck DCQCN is max-min fair, limits included.
+func TestA6DCQCNIsFair(t *testing.T) {
+	for _, c := range []struct {
+		row   string
+		n     int
+		limit sim.Rate
+	}{{"A6e", 4, 0}, {"A6f", 5, 4 * sim.Gbps}} {
+		flows := senders(c.n)
+		flows[0].Rate = c.limit
+		demands := make([]theory.Demand, c.n)
+		for i := range demands {
+			demands[i].Links = []int{0}
+		}
+		demands[0].Limit = float64(c.limit) / 1e9
+		want, _, err := theory.MaxMin([]float64{40}, demands)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bStar(t, "paper", 40, c.n, "record.series=none", "duration=400ms").share(t, c.row, flows, 20*sim.Millisecond, want, 0.05)
+	}
+}
+
+// A6g: with two bottlenecks it is not. A flow that crosses both is marked at
+// both, so with p(R) the marking probability at which Theorem 1 gives the rate R
+//
+//	p(A) = p(B) + p(C),  A + B = A + 3 C = capacity.
+func TestA6DCQCNAtTwoBottlenecks(t *testing.T) {
+	const capacity = 40.0
+	p := func(rate float64) float64 {
+		d := theory.PaperDCQCN(2*rate*1e9, 2)
+		d.PacketBytes = 1048
+		f, err := d.FixedPoint()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.P
+	}
+	a, high := 1.0, 10.0
+	for high-a > 1e-3 {
+		x := (a + high) / 2
+		if p(x) > p(capacity-x)+p((capacity-x)/3) {
+			a = x
+		} else {
+			high = x
+		}
+	}
+	b, c := capacity-a, (capacity-a)/3
+	// Four hosts at each switch: A and B begin at the first, B ends at the second,
+	// where C1..C3 begin; they and A end at the third.
+	flows := []work.Flow{
+		forever(0, 8, "A"), forever(1, 4, "B"), forever(5, 9, "C"), forever(6, 10, "C"), forever(7, 11, "C"),
+	}
+	r := bStar(t, "paper", 40, 4, "record.series=none", "topology={kind: parking-lot, switches: 3, hosts_per_switch: 4, rate: 40Gbps, delay: 1us}")
+	r.share(t, "A6g", flows, 20*sim.Millisecond, []float64{a, b, c, c, c}, 0.10)
+}
