@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test.sh [all|unit|interop]: runs the tests and ends with the count of tests and of judges.
 #
-#   unit      every package but test/interop, with the race detector and in random order
+#   unit      every package but test/interop, in random order; with the race detector but for fabric, which has one thread
 #   interop   test/interop, one package at a time and without the race detector: guests are slow enough
 #   all       go vet here and for macOS and Windows, then both
 #
@@ -37,8 +37,10 @@ fi
 
 commands=()
 if [ "$what" != interop ]; then
-  mapfile -t packages < <("$go" list ./... | grep -v '/test/interop\(/\|$\)')
+  mapfile -t packages < <("$go" list ./... | grep -v '/test/interop\(/\|$\)\|/fabric\(/\|$\)')
   commands+=(-- "$go" test -json "${race[@]}" -shuffle=on -timeout "$timeout" "${packages[@]}")
+  # Simulations are long and start no goroutine: a test of the house says so.
+  commands+=(-- "$go" test -json -shuffle=on -timeout "$timeout" ./fabric/...)
 fi
 if [ "$what" != unit ]; then
   # Packages do not compete for the processors: each may boot guests.
