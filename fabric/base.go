@@ -36,8 +36,13 @@ type frames struct {
 func (r *Run) messageFrames(f *work.Flow) frames {
 	full, head, ack := r.frameSizes(f)
 	m := frames{bytes: f.Bytes, full: int64(full), head: head, answer: ack}
+	if f.Op == work.TCP {
+		return m
+	}
+	short := r.messageOf(f) < m.full // no packet is longer than a message
+	m.full = min(m.full, r.messageOf(f))
 	c := r.NICs[f.Src].Config()
-	if f.Op == work.TCP || c.Header > 0 {
+	if c.Header > 0 {
 		return m
 	}
 	const reth, aeth = 16, 4
@@ -51,6 +56,9 @@ func (r *Run) messageFrames(f *work.Flow) frames {
 			m.answer = ack - aeth + reth
 		}
 	case work.Send, work.TCP:
+	}
+	if short { // every packet is a first one
+		m.head, m.first, m.last = m.head+m.first, 0, 0
 	}
 	return m
 }

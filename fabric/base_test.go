@@ -40,6 +40,27 @@ workload: [{kind: long, src: host0, dst: host1, bytes: 1024B, op: %s}]
 	}
 }
 
+// Messages that are shorter than a packet are a packet each, with all of its
+// headers.
+func TestBaseOfShortMessages(t *testing.T) {
+	for op, first := range map[string]int{"write": 16, "send": 0} {
+		r := loaded(t, fmt.Sprintf(`
+topology: {kind: star, hosts: 2, rate: 10Gbps, delay: 0}
+host: {dcqcn: {preset: off}, rdma: {message: 100B}}
+workload: [{kind: long, src: host0, dst: host1, bytes: 1000B, op: %s}]
+`, op))
+		if err := r.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		// Ten frames of 100 + 62 B and the RETH on the first link, the last of them
+		// and an acknowledgement of 66 B on the second and back: 0.8 ns a byte.
+		want := sim.Time(800 * (11*(162+first) + 2*66))
+		if f := &r.Result().Flows[0]; f.Base != want || f.FCT() < want || f.FCT() > want+want/10 {
+			t.Errorf("%s: took %d ps, base %d, want %d", op, f.FCT(), f.Base, want)
+		}
+	}
+}
+
 // What arrives for a READ that has failed is nobody's.
 func TestReadsThatFailTakeNothing(t *testing.T) {
 	r := loaded(t, `
