@@ -23,6 +23,7 @@ type WireCaps struct {
 	RunBytes int  // most bytes of a run; 0 means MTU
 	RxBytes  int  // what the receiving end holds before it drops; 0 if it never does
 	Idents   bool // segment i leaves with IPv4 Identification i
+	Loops    bool // what is sent to a multicast group with members here comes back
 	// Phantom links carry the headers of a packet, and the length of a payload
 	// that is in phantom memory: see [frame.Run]. They have no ICRC, and runs are
 	// one packet.
@@ -81,6 +82,11 @@ type Config struct {
 	// AckEvery is how many packets of a reliable connection go at most without
 	// asking for an acknowledgement; 0 for the engine's choice, 1 for each.
 	AckEvery int
+	// Join asks the link for what is sent to a multicast group, at a local
+	// address; Leave takes that back. nil: it comes unasked. They are called by the
+	// owner.
+	Join  func(local, group netip.Addr) error
+	Leave func(local, group netip.Addr)
 	// MWType2A makes the memory windows of type 2 those of type 2A; else they are
 	// of type 2B, as rxe's.
 	MWType2A bool
@@ -146,6 +152,8 @@ type Adapter struct {
 	mrs    map[*mem.Region]struct{}
 	mws    map[*mem.Window]struct{}
 	dests  map[netip.Addr]*dest
+	groups map[netip.Addr]*group
+	loops  []frame.Rx // for the next Advance or Egress
 	events eventQueue
 
 	newEngine func(ib.QPType, transport.Config) transport.Engine
@@ -201,6 +209,7 @@ func New(cfg Config) (*Adapter, error) {
 		mrs:       make(map[*mem.Region]struct{}),
 		mws:       make(map[*mem.Window]struct{}),
 		dests:     make(map[netip.Addr]*dest),
+		groups:    make(map[netip.Addr]*group),
 		srqs:      make(map[*transport.SharedQueue]*SRQ),
 		newEngine: newEngine,
 		runBytes:  min(max(cfg.Wire.RunBytes, cfg.Wire.MTU), maxRunBytes),
@@ -339,12 +348,15 @@ func (a *Adapter) DeregisterMR(r *mem.Region) error {
 func (a *Adapter) Deadline() clock.Time { return clock.Min(a.timers.earliest(), a.windowEnd()) }
 
 // Pending reports whether Advance or Egress has something to do now. Owner.
-func (a *Adapter) Pending() bool { return a.bell.pending() || a.sched.any() || a.cnpReady() }
+func (a *Adapter) Pending() bool {
+	return a.bell.pending() || a.sched.any() || a.cnpReady() || len(a.loops) > 0
+}
 
 // Advance answers doorbells and fires what is due. Early or repeated calls do
 // nothing. Owner.
 func (a *Adapter) Advance(now clock.Time) {
 	a.answerBells(now)
+	a.takeLoops(now)
 	a.fireTimers(now)
 	a.closeWindows(now)
 }

@@ -26,6 +26,7 @@ type path struct {
 	tos, ttl uint8
 	prio     uint8
 	ok       bool
+	group    bool // dst is a multicast group
 }
 
 // envelops reports whether packets of both paths look alike to a network.
@@ -72,11 +73,11 @@ func (a *Adapter) usableRows() string {
 func (a *Adapter) resolve(av *ib.AV, port uint16) (p path, mtu int, err error) {
 	row := &a.cfg.GIDs[av.SGIDIndex]
 	src, dst := row.GID.Addr(), av.DGID.Addr()
-	p = path{row: int32(av.SGIDIndex), dst: dst, sport: port, tos: av.TrafficClass, ttl: av.HopLimit, prio: av.SL, ok: true}
+	p = path{row: int32(av.SGIDIndex), dst: dst, sport: port, tos: av.TrafficClass, ttl: av.HopLimit, prio: av.SL, ok: true, group: av.DGID.IsMulticast()}
 	if p.ttl == 0 {
 		p.ttl = defaultTTL
 	}
-	if dst.Is6() && dst.IsLinkLocalUnicast() && row.Netdev != "" {
+	if dst.Is6() && (dst.IsLinkLocalUnicast() || dst.IsLinkLocalMulticast()) && row.Netdev != "" {
 		p.dst = dst.WithZone(row.Netdev)
 	}
 	if a.cfg.Path != nil {
@@ -183,7 +184,8 @@ func (t *ahTable) get(h ib.AH) *ahSlot {
 	return &t.slots[i]
 }
 
-// CreateAH makes an address handle. A vector that reaches nobody is refused as
+// CreateAH makes an address handle. One whose destination is a multicast group
+// sends to the QPN 0xFFFFFF, whatever a request says. A vector that reaches nobody is refused as
 // a modify to RTR would refuse it. Owner.
 func (a *Adapter) CreateAH(pd mem.PD, av *ib.AV) (ib.AH, error) {
 	refs, err := a.pd("create AH", pd)
@@ -194,7 +196,7 @@ func (a *Adapter) CreateAH(pd mem.PD, av *ib.AV) (ib.AH, error) {
 	if t.n >= a.limits.MaxAH {
 		return 0, fmt.Errorf("create AH: there are %d of %d: %w", t.n, a.limits.MaxAH, ErrLimit)
 	}
-	check := qpState{gid: a.gid}
+	check := qpState{gid: a.gid, groups: true}
 	if e := check.path(av); e != nil {
 		return 0, fmt.Errorf("create AH: %s %s: %s: %w", e.Attr, e.Value, e.Why, e.Err)
 	}

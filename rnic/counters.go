@@ -20,7 +20,7 @@ const (
 	dropNoQP                         // no queue pair of that number
 	dropAddress                      // sent to an address that no row of the GID table holds
 	dropManagement                   // for QP 0, or for QP 1 where nobody serves it
-	dropMulticast                    // for a multicast group
+	dropMulticast                    // for a multicast group that nobody is attached to
 	numDropReasons
 )
 

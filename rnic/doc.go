@@ -63,7 +63,7 @@
 // the length of such a payload instead, and no ICRC. What arrives so for memory
 // with bytes leaves it as it is.
 //
-// Read adapter.go, qp.go, srq.go, window.go, post.go, sched.go, egress.go, ingress.go, source.go,
+// Read adapter.go, qp.go, srq.go, window.go, mcast.go, post.go, sched.go, egress.go, ingress.go, source.go,
 // then pace.go, congestion.go, notify.go, phantom.go, and as needed why.go,
 // cq.go, ringcq.go, doorbell.go, qpstate.go, av.go, timer.go, qptable.go,
 // counters.go, event.go, limits.go, encap.go.

@@ -18,6 +18,9 @@ func (a *Adapter) Egress(now clock.Time, r *frame.Run) bool {
 	if a.bell.pending() {
 		a.answerBells(now)
 	}
+	if len(a.loops) > 0 {
+		a.takeLoops(now)
+	}
 	for a.cnpReady() {
 		if a.buildCNP(r) {
 			return true
@@ -92,6 +95,9 @@ func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 				continue
 			}
 		}
+		if p.group { // the handle stands for the QPN, too
+			h.DestQPN = ib.QPMulticast
+		}
 		n := h.WireLen
 		if r.Segs == 0 {
 			if p.prio != q.sched.prio {
@@ -107,6 +113,9 @@ func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 			break
 		}
 		out := a.emit(now, q)
+		if p.group {
+			out.DestQPN = ib.QPMulticast
+		}
 		if h.Ack {
 			a.tell(q, out)
 		} else {
@@ -137,6 +146,9 @@ func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 	a.count.sentBytes += uint64(r.N)
 	if paced > 0 {
 		a.paid(now, q, paced)
+	}
+	if along.group {
+		a.loop(r)
 	}
 	return true
 }

@@ -82,6 +82,10 @@ func (a *Adapter) packet(now clock.Time, from *arrival, b []byte) *QP {
 		a.count.drop(dropOf(r))
 		return nil
 	}
+	if p.DestQPN == ib.QPMulticast {
+		a.multicast(now, from, p, b)
+		return nil
+	}
 	q := a.find(p, from.f.Src)
 	if q == nil {
 		return nil
@@ -143,17 +147,7 @@ func (a *Adapter) find(p *wire.Packet, src netip.Addr) *QP {
 
 // give hands a good packet of n bytes, BTH to ICRC, from src to its queue pair.
 func (a *Adapter) give(now clock.Time, q *QP, p *wire.Packet, in *transport.In, n int, src netip.Addr) {
-	a.count.rcvdPkts++
-	a.count.rcvdBytes += uint64(n)
-	if in.CE {
-		a.count.ecnMarked++
-	}
-	if p.FECN {
-		a.count.fecn++
-	}
-	if p.BECN {
-		a.count.becn++
-	}
+	a.received(p, in, n)
 	if p.Op == wire.CNP {
 		a.count.cnp++
 		a.notified(now, q)
@@ -166,6 +160,21 @@ func (a *Adapter) give(now clock.Time, q *QP, p *wire.Packet, in *transport.In, 
 		a.notified(now, q)
 	}
 	q.eng.Receive(now, p, in)
+}
+
+// received counts a good packet of n bytes.
+func (a *Adapter) received(p *wire.Packet, in *transport.In, n int) {
+	a.count.rcvdPkts++
+	a.count.rcvdBytes += uint64(n)
+	if in.CE {
+		a.count.ecnMarked++
+	}
+	if p.FECN {
+		a.count.fecn++
+	}
+	if p.BECN {
+		a.count.becn++
+	}
 }
 
 // findSource looks up what is known of the buffer's sender. A link that cannot

@@ -19,6 +19,9 @@ type Limits struct {
 	MaxInline   int // bytes
 	MaxRdAtomic int // READs and ATOMICs outstanding, in either role; at most 255
 	MaxMRSize   uint64
+	// Multicast groups with queue pairs of this adapter, and queue pairs of one.
+	MaxMcastGroup int
+	MaxMcastQP    int
 }
 
 // DefaultLimits returns the limits of an adapter that sets none: at least those
@@ -39,6 +42,9 @@ func DefaultLimits() Limits {
 		MaxInline:   1024,
 		MaxRdAtomic: 128,
 		MaxMRSize:   1 << 62,
+
+		MaxMcastGroup: 256, // each is a socket of the UDP link
+		MaxMcastQP:    1024,
 	}
 }
 
@@ -77,6 +83,8 @@ func (l Limits) fill() (Limits, error) {
 		{"MaxAH", &l.MaxAH, d.MaxAH, hardMaxAH},
 		{"MaxSRQ", &l.MaxSRQ, d.MaxSRQ, 1 << 24},
 		{"MaxSRQWR", &l.MaxSRQWR, d.MaxSRQWR, hardMaxWR},
+		{"MaxMcastGroup", &l.MaxMcastGroup, d.MaxMcastGroup, 1 << 16},
+		{"MaxMcastQP", &l.MaxMcastQP, d.MaxMcastQP, 1 << 16},
 		{"MaxQPWR", &l.MaxQPWR, d.MaxQPWR, hardMaxWR},
 		{"MaxCQE", &l.MaxCQE, d.MaxCQE, 1 << 24},
 		{"MaxSGE", &l.MaxSGE, d.MaxSGE, 1 << 10},

@@ -38,6 +38,9 @@ func (a *Adapter) buildPhantom(now clock.Time, q *QP, r *frame.Run) bool {
 			continue
 		}
 		out := a.emit(now, q)
+		if p.group {
+			out.DestQPN = ib.QPMulticast
+		}
 		if h.Ack {
 			a.tell(q, out)
 		}
@@ -57,6 +60,9 @@ func (a *Adapter) buildPhantom(now clock.Time, q *QP, r *frame.Run) bool {
 		a.count.sentBytes += uint64(h.WireLen)
 		if !h.Ack {
 			a.paid(now, q, h.WireLen+a.overhead)
+		}
+		if p.group {
+			a.loop(r)
 		}
 		return true
 	}
@@ -153,6 +159,10 @@ func (a *Adapter) phantomPacket(now clock.Time, f *frame.Rx) *QP {
 		}
 		p.Pad = pad
 		n += f.Phantom + int(pad)
+	}
+	if p.DestQPN == ib.QPMulticast {
+		a.multicastPhantom(now, f, p, n)
+		return nil
 	}
 	q := a.find(p, f.Src)
 	if q == nil {

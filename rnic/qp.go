@@ -296,6 +296,9 @@ func (a *Adapter) DestroyQP(now clock.Time, q *QP) error {
 	if err := a.owned("destroy", q); err != nil {
 		return err
 	}
+	if n := a.attached(q); n > 0 {
+		return fmt.Errorf("destroy QP %v: it is attached to %d multicast groups; detach it first: %w", q.qpn, n, ErrBusy)
+	}
 	q.eng.Modify(now, &ib.QPAttr{Mask: ib.AttrState, State: ib.Reset})
 	q.forget()
 	q.gone = true

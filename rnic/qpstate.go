@@ -201,6 +201,8 @@ type qpState struct {
 	// gid returns a row of the GID table; why is empty if the row can be used,
 	// else the reason why not (out of range, for one). Must not be nil.
 	gid func(index int) (gid ib.GID, why string)
+	// groups allows multicast groups as destinations.
+	groups bool
 	// pkeys is the partition table.
 	pkeys []ib.PKey
 	// route says why a path cannot be taken, or "" if it can; may be nil. It
@@ -414,7 +416,7 @@ func (q *qpState) path(av *ib.AV) *ModifyError {
 	switch {
 	case av.DGID.IsZero():
 		return noPath("not set; use the GID that the peer's table has for its address")
-	case av.DGID.IsMulticast():
+	case av.DGID.IsMulticast() && !q.groups:
 		return noPath("a connection cannot go to a multicast group; use the peer's own GID")
 	case av.DGID.Is4() != sgid.Is4():
 		return noPath("not of the address family of the local GID %v (sgid_index %d); use a row whose GID is of the peer's family",
