@@ -113,6 +113,9 @@ type AV struct {
 	TrafficClass uint8  // DSCP and ECN, the whole octet
 	FlowLabel    uint32 // 20 bits
 	SL           uint8  // service level: the priority, 0–7
+	// DGIDType is the RoCE version that DGID is for at the peer, 0 if that is not
+	// known. Given one, a queue pair whose ends differ is refused.
+	DGIDType GIDType
 }
 
 // AttrMask names the attributes that a modify call carries.

@@ -28,6 +28,10 @@ type WireCaps struct {
 	// that is in phantom memory: see [frame.Run]. They have no ICRC, and runs are
 	// one packet.
 	Phantom bool
+	// Tagged frames of an Ethernet link carry an 802.1Q tag with the priority, of
+	// VLAN, or of none if that is 0. A VLAN implies Tagged.
+	Tagged bool
+	VLAN   uint16
 }
 
 // GIDEntry is a row of the GID table.
@@ -57,7 +61,8 @@ type Config struct {
 	// address handle is given its path: the source port to use, the wanted one
 	// where it was free, and the largest frame that the route carries (0: not
 	// known), or an error that says why there is no way. nil: every way exists.
-	// It is called by the owner.
+	// On links that carry whole frames it is asked for port 0 for RoCEv1, which
+	// has none and crosses no router. It is called by the owner.
 	Path func(src, dst netip.Addr, wanted uint16) (port uint16, mtu int, err error)
 	// MixQPNs lets one run carry packets for several queue pairs of the
 	// destination: for peers that are known to have one socket.
@@ -74,7 +79,8 @@ type Config struct {
 	// It is borrowed for the adapter's life.
 	DCQCN *dcqcn.Params
 	// LineRate is that of the port in bits a second: where a queue pair that
-	// nobody has notified is. DCQCN needs it.
+	// nobody has notified is, and what pause quanta last by. DCQCN needs it; quanta
+	// take 10 Gb/s for 0.
 	LineRate uint64
 	// CNPPrio and CNPTOS are the priority and the IPv4 TOS or IPv6 traffic class
 	// of CNPs: see the parameters' own, which the adapter does not look at.
@@ -120,6 +126,8 @@ type Adapter struct {
 	cnps     notices
 	windows  windows
 	sched    scheduler
+	pauses   pauses
+	ether    *ethernet // where the link carries whole frames
 	timers   timerHeap
 	overrun  []*CQ
 	qps      qpTable
@@ -172,13 +180,13 @@ func New(cfg Config) (*Adapter, error) {
 	if cfg.Rand == nil {
 		return nil, fmt.Errorf("adapter %q: no source of random numbers: %w", cfg.Name, ErrInvalid)
 	}
-	if err := checkEncap(cfg.Wire.Encap); err != nil {
+	if err := cfg.Wire.checkEncap(); err != nil {
 		return nil, fmt.Errorf("adapter %q: %w", cfg.Name, err)
 	}
-	mtu := ib.MTUFor(cfg.Wire.MTU - maxOverhead)
+	mtu := ib.MTUFor(cfg.Wire.MTU - cfg.Wire.overhead())
 	if mtu == 0 {
 		return nil, fmt.Errorf("adapter %q: the link carries frames of %d bytes, the smallest path MTU needs %d: %w",
-			cfg.Name, cfg.Wire.MTU, ib.MTU256.Bytes()+maxOverhead, ErrInvalid)
+			cfg.Name, cfg.Wire.MTU, ib.MTU256.Bytes()+cfg.Wire.overhead(), ErrInvalid)
 	}
 	if n := mtu.Bytes(); cfg.Payload < 0 || cfg.Payload > n {
 		return nil, fmt.Errorf("adapter %q: payload of a packet is %d bytes, can be 1 to %d, the port's MTU, or 0 for the path MTU: %w",
@@ -215,7 +223,7 @@ func New(cfg Config) (*Adapter, error) {
 		runBytes:  min(max(cfg.Wire.RunBytes, cfg.Wire.MTU), maxRunBytes),
 		runSegs:   min(max(cfg.Wire.Segments, 1), frame.MaxSegments),
 		frameMTU:  cfg.Wire.MTU, phantom: cfg.Wire.Phantom, overhead: cfg.Pacing.Overhead,
-		scratch: cfg.Scratch,
+		scratch: cfg.Scratch, ether: newEthernet(&cfg),
 	}
 	if a.scratch == nil {
 		a.scratch = new(Scratch)
@@ -345,16 +353,25 @@ func (a *Adapter) DeregisterMR(r *mem.Region) error {
 
 // Deadline returns the instant at which Advance wants to be called, or Never.
 // It may be earlier than needed. Owner.
-func (a *Adapter) Deadline() clock.Time { return clock.Min(a.timers.earliest(), a.windowEnd()) }
+func (a *Adapter) Deadline() clock.Time {
+	due := clock.Min(a.timers.earliest(), a.windowEnd())
+	if a.pauses.timed != 0 {
+		due = clock.Min(due, a.pauseEnd())
+	}
+	return due
+}
 
 // Pending reports whether Advance or Egress has something to do now. Owner.
 func (a *Adapter) Pending() bool {
-	return a.bell.pending() || a.sched.any() || a.cnpReady() || len(a.loops) > 0
+	return a.bell.pending() || a.sched.any() || a.cnpReady() || len(a.loops) > 0 || a.ether != nil && a.ether.control.pending()
 }
 
 // Advance answers doorbells and fires what is due. Early or repeated calls do
 // nothing. Owner.
 func (a *Adapter) Advance(now clock.Time) {
+	if a.pauses.timed != 0 {
+		a.endPauses(now)
+	}
 	a.answerBells(now)
 	a.takeLoops(now)
 	a.fireTimers(now)

@@ -26,16 +26,14 @@ type path struct {
 	tos, ttl uint8
 	prio     uint8
 	ok       bool
-	group    bool // dst is a multicast group
+	group    bool   // dst is a multicast group
+	env      uint32 // its envelope, where the link carries whole frames; else 0
 }
 
 // envelops reports whether packets of both paths look alike to a network.
 func (p *path) envelops(o *path) bool {
 	return p.dst == o.dst && p.row == o.row && p.sport == o.sport && p.tos == o.tos && p.ttl == o.ttl && p.prio == o.prio
 }
-
-// rowType is the RoCE version of the rows that a UDPPayload link can send.
-const rowType = ib.GIDTypeRoCEv2
 
 // gid returns a row of the GID table and why it cannot be used, if so.
 func (a *Adapter) gid(index int) (gid ib.GID, why string) {
@@ -48,8 +46,8 @@ func (a *Adapter) gid(index int) (gid ib.GID, why string) {
 		return row.GID, "an empty row of the GID table; " + a.usableRows()
 	case row.Unusable != "":
 		return row.GID, fmt.Sprintf("GID %v cannot be used: %s; %s", row.GID.Addr(), row.Unusable, a.usableRows())
-	case row.Type != rowType:
-		return row.GID, fmt.Sprintf("GID %v is for %v, the link carries %v; %s", row.GID.Addr(), row.Type, rowType, a.usableRows())
+	case !a.carries(row.Type):
+		return row.GID, fmt.Sprintf("GID %v is for %v, the link carries %v; %s", row.GID.Addr(), row.Type, ib.GIDTypeRoCEv2, a.usableRows())
 	}
 	return row.GID, ""
 }
@@ -58,7 +56,7 @@ func (a *Adapter) gid(index int) (gid ib.GID, why string) {
 func (a *Adapter) usableRows() string {
 	s := ""
 	for i := range a.cfg.GIDs {
-		if g := &a.cfg.GIDs[i]; !g.GID.IsZero() && g.Unusable == "" && g.Type == rowType {
+		if g := &a.cfg.GIDs[i]; !g.GID.IsZero() && g.Unusable == "" && a.carries(g.Type) {
 			s += fmt.Sprintf(", %d (%v)", i, g.GID.Addr())
 		}
 	}
@@ -80,14 +78,23 @@ func (a *Adapter) resolve(av *ib.AV, port uint16) (p path, mtu int, err error) {
 	if dst.Is6() && (dst.IsLinkLocalUnicast() || dst.IsLinkLocalMulticast()) && row.Netdev != "" {
 		p.dst = dst.WithZone(row.Netdev)
 	}
+	if row.Type == ib.GIDTypeRoCEv1 {
+		p.sport = 0 // it has no UDP header
+	}
 	if a.cfg.Path != nil {
-		p.sport, mtu, err = a.cfg.Path(src, p.dst, port)
+		p.sport, mtu, err = a.cfg.Path(src, p.dst, p.sport)
 	}
 	p.flow = flowOf(src, dst, p.sport)
+	p.env = a.envelopeTo(av)
 	return p, mtu, err
 }
 
+// flowOf returns what the ICRCs of a flow have in common; port 0 stands for
+// RoCEv1.
 func flowOf(src, dst netip.Addr, port uint16) icrc.Flow {
+	if port == 0 {
+		return icrc.GRH(src.As16(), dst.As16())
+	}
 	if src.Is4() && dst.Is4() {
 		return icrc.V4(src.As4(), dst.As4(), port, udpPort)
 	}
@@ -196,7 +203,7 @@ func (a *Adapter) CreateAH(pd mem.PD, av *ib.AV) (ib.AH, error) {
 	if t.n >= a.limits.MaxAH {
 		return 0, fmt.Errorf("create AH: there are %d of %d: %w", t.n, a.limits.MaxAH, ErrLimit)
 	}
-	check := qpState{gid: a.gid, groups: true}
+	check := qpState{gid: a.gid, groups: true, version: a.gidType}
 	if e := check.path(av); e != nil {
 		return 0, fmt.Errorf("create AH: %s %s: %s: %w", e.Attr, e.Value, e.Why, e.Err)
 	}

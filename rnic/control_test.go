@@ -42,7 +42,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}{
 		"no randomness":     {func(c *Config) { c.Rand = nil }, ErrInvalid},
 		"tiny frames":       {func(c *Config) { c.Wire.MTU = 256 }, ErrInvalid},
-		"Ethernet frames":   {func(c *Config) { c.Wire.Encap = frame.Ethernet }, ErrUnsupported},
+		"phantom Ethernet":  {func(c *Config) { c.Wire.Encap, c.Wire.Phantom = frame.Ethernet, true }, ErrUnsupported},
+		"no such VLAN":      {func(c *Config) { c.Wire.Encap, c.Wire.VLAN = frame.Ethernet, 4095 }, ErrInvalid},
 		"unknown frames":    {func(c *Config) { c.Wire.Encap = 9 }, ErrInvalid},
 		"negative limit":    {func(c *Config) { c.Limits.MaxQP = -1 }, ErrInvalid},
 		"limit beyond QPNs": {func(c *Config) { c.Limits.MaxQP = 1 << 24 }, ErrInvalid},

@@ -125,6 +125,9 @@ func (a *Adapter) Stats() Stats {
 	for d := transport.DropNone + 1; d < transport.NumDrops; d++ {
 		s = append(s, Stat{engineDropNames[d], t.Drops[d]})
 	}
+	if a.ether != nil {
+		s = a.ether.stats(s)
+	}
 	return s
 }
 

@@ -21,6 +21,9 @@ func (a *Adapter) Egress(now clock.Time, r *frame.Run) bool {
 	if len(a.loops) > 0 {
 		a.takeLoops(now)
 	}
+	if a.ether != nil && a.ether.control.pending() && a.buildControl(r) {
+		return true
+	}
 	for a.cnpReady() {
 		if a.buildCNP(r) {
 			return true
@@ -98,7 +101,8 @@ func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 		if p.group { // the handle stands for the QPN, too
 			h.DestQPN = ib.QPMulticast
 		}
-		n := h.WireLen
+		env := a.env(p)
+		n := h.WireLen + env.len()
 		if r.Segs == 0 {
 			if p.prio != q.sched.prio {
 				q.sched.prio = p.prio // its turn comes with that priority
@@ -119,16 +123,18 @@ func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 		if h.Ack {
 			a.tell(q, out)
 		} else {
-			paced += n + a.overhead
+			paced += h.WireLen + a.overhead
+		}
+		tos := p.tos
+		if out.ECT {
+			tos = tos&^3 | ectCodePoint
 		}
 		if r.Segs == 0 {
-			r.Src, r.Dst, r.SrcPort, r.TOS, r.TTL = a.addrs[p.row], p.dst, p.sport, p.tos, p.ttl
+			r.Src, r.Dst, r.SrcPort, r.TOS, r.TTL = a.addrs[p.row], p.dst, p.sport, tos, p.ttl
 			r.Seg, to, along = n, h.DestQPN, p
-			if out.ECT {
-				r.TOS = r.TOS&^3 | ectCodePoint
-			}
 		}
-		if !a.encode(r.Buf[r.N:r.N+n], p, a.ident(r.Segs), out) {
+		ident := a.ident(r.Segs)
+		if !a.encode(env.wrap(r.Buf[r.N:r.N+n], p, ident, tos, p.prio), p, ident, out) {
 			a.count.sendErr++
 			continue
 		}
@@ -141,9 +147,9 @@ func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 	if r.Segs == 0 {
 		return false
 	}
-	r.Prio, r.QPN, r.WireLen = q.sched.prio, uint32(q.qpn), r.N
+	r.Prio, r.QPN, r.WireLen = q.sched.prio, uint32(q.qpn), r.N-r.Segs*a.env(along).len()
 	a.count.sentPkts += uint64(r.Segs)
-	a.count.sentBytes += uint64(r.N)
+	a.count.sentBytes += uint64(r.WireLen)
 	if paced > 0 {
 		a.paid(now, q, paced)
 	}

@@ -28,6 +28,10 @@ func (a *Adapter) Ingress(now clock.Time, f *frame.Rx) {
 		a.ingressPhantom(now, f)
 		return
 	}
+	if a.ether != nil {
+		a.ingressEther(now, f)
+		return
+	}
 	seg := f.Seg
 	if seg <= 0 || seg > len(f.Data) {
 		seg = len(f.Data)
@@ -206,7 +210,7 @@ func (a *Adapter) gidRow(dst netip.Addr, is4 bool) int {
 	}
 	for i := range a.cfg.GIDs {
 		g := &a.cfg.GIDs[i]
-		if g.Type != rowType || g.GID.IsZero() {
+		if g.Type != ib.GIDTypeRoCEv2 || g.GID.IsZero() {
 			continue
 		}
 		if g.GID == gid || !dst.IsValid() && g.GID.Is4() == is4 && g.Unusable == "" {

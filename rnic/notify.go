@@ -201,15 +201,15 @@ func (a *Adapter) buildCNP(r *frame.Run) bool {
 	out.Packet = roce.NewCNP(n.qpn)
 	out.Len, out.Inline, out.Frags = 0, nil, out.Frags[:0]
 	size := out.WireLen(0)
-	if len(r.Buf) < size {
+	if len(r.Buf) < size+a.env(p).len() {
 		a.count.sendErr++
 		return false
 	}
 	if a.phantom {
 		r.N = out.EncodeHeaders(r.Buf)
 	} else {
-		a.encode(r.Buf[:size], p, a.ident(0), out)
-		r.N = size
+		r.N = size + a.env(p).len()
+		a.encode(a.env(p).wrap(r.Buf[:r.N], p, a.ident(0), a.cfg.CNPTOS, a.cfg.CNPPrio), p, a.ident(0), out)
 	}
 	r.Seg, r.Segs, r.WireLen, r.CNP = r.N, 1, size, true
 	r.Src, r.Dst, r.SrcPort, r.TOS, r.TTL = a.addrs[p.row], p.dst, p.sport, a.cfg.CNPTOS, p.ttl

@@ -201,7 +201,7 @@ func (a *Adapter) ModifyQP(now clock.Time, q *QP, attr *ib.QPAttr) error {
 		return ""
 	}
 	err := checkModify(q.typ, q.eng.State(), attr, qpState{
-		qpn: q.qpn, activeMTU: a.mtu, maxRdAtomic: a.limits.MaxRdAtomic, gid: a.gid, pkeys: a.cfg.PKeys, route: route,
+		qpn: q.qpn, activeMTU: a.mtu, maxRdAtomic: a.limits.MaxRdAtomic, gid: a.gid, version: a.gidType, pkeys: a.cfg.PKeys, route: route,
 	})
 	if err != nil {
 		return err
@@ -272,7 +272,7 @@ func (q *QP) forget() {
 }
 
 // needs returns the largest frame that the queue pair sends.
-func (q *QP) needs() int { return q.attr.pathMTU.Bytes() + maxOverhead }
+func (q *QP) needs() int { return q.attr.pathMTU.Bytes() + q.a.cfg.Wire.overhead() }
 
 // QueryQP returns all attributes of a queue pair. Owner.
 func (a *Adapter) QueryQP(q *QP) ib.QPAttr {

@@ -205,6 +205,8 @@ type qpState struct {
 	groups bool
 	// pkeys is the partition table.
 	pkeys []ib.PKey
+	// version returns the RoCE version of a row; nil: all are of one.
+	version func(index int) ib.GIDType
 	// route says why a path cannot be taken, or "" if it can; may be nil. It
 	// is asked only about an AV that is right in itself.
 	route func(av *ib.AV) (why string)
@@ -421,6 +423,9 @@ func (q *qpState) path(av *ib.AV) *ModifyError {
 	case av.DGID.Is4() != sgid.Is4():
 		return noPath("not of the address family of the local GID %v (sgid_index %d); use a row whose GID is of the peer's family",
 			sgid.Addr(), av.SGIDIndex)
+	case q.version != nil && av.DGIDType != 0 && av.DGIDType != q.version(av.SGIDIndex):
+		return noPath("the peer's GID is for %v, the local GID %v (sgid_index %d) for %v; both ends must use one version: take a row for the peer's",
+			av.DGIDType, sgid.Addr(), av.SGIDIndex, q.version(av.SGIDIndex))
 	case av.FlowLabel > 0xFFFFF:
 		return refuse("flow_label", fmt.Sprintf("0x%x", av.FlowLabel), "can be 0 to 0xfffff: it has 20 bits")
 	case av.SL > 7:

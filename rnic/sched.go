@@ -116,13 +116,6 @@ func (s *scheduler) take() *QP {
 	return q
 }
 
-// Pause sets the priorities that may not send, bit p for priority p: what PFC
-// frames from the neighbour say. Owner.
-func (a *Adapter) Pause(prios uint8) {
-	a.sched.fresh |= a.sched.paused &^ prios
-	a.sched.paused = prios
-}
-
 // answerBells tells the engines whose rings have grown.
 func (a *Adapter) answerBells(now clock.Time) {
 	for q := a.bell.take(); q != nil; {

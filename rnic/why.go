@@ -65,6 +65,9 @@ func (a *Adapter) Why(q *QP) Silence {
 	switch {
 	case q.sched.list == &a.sched.ready[q.sched.prio]:
 		if a.sched.paused>>q.sched.prio&1 != 0 {
+			if a.pauses.steady>>q.sched.prio&1 == 0 {
+				return Silence{CausePaused, a.pauses.until[q.sched.prio]}
+			}
 			return Silence{CausePaused, clock.Never}
 		}
 		return Silence{CauseReady, clock.Never}
