@@ -58,10 +58,11 @@ func (r *Run) breach(now sim.Time, rule string, node int32, format string, args 
 func (r *Run) look(now sim.Time) {
 	r.findCycles(now)
 	r.findStorms(now)
-	r.silence(now)
+	r.silence(now, silentFor)
 	if r.again(now, watchEvery, evWatch) {
 		return
 	}
+	r.silence(now, 0)
 	r.end(now, r.quiet())
 }
 
@@ -263,8 +264,9 @@ func (r *Run) findStorms(now sim.Time) {
 	}
 }
 
-// silence looks for queue pairs that send nothing and have no reason not to.
-func (r *Run) silence(now sim.Time) {
+// silence says why queue pairs that have sent nothing for a time have not, and
+// finds those that have no reason.
+func (r *Run) silence(now, least sim.Time) {
 	running := r.watch.running
 	r.watch.running = running[:0]
 	for _, i := range running {
@@ -277,7 +279,7 @@ func (r *Run) silence(now sim.Time) {
 			st.seen, st.moved = out.Delivered, now
 			continue
 		}
-		if now-st.moved < silentFor {
+		if now-st.moved < least {
 			continue
 		}
 		for _, l := range st.lanes {

@@ -79,6 +79,7 @@ func TestLint(t *testing.T) {
 		{"polarised", "switch: {ecmp: {seed: same}}\ntopology: {kind: fat-tree, k: 4}", "switch.ecmp.seed: switches of 2 tiers hash with one seed"},
 		{"watchdog", "switch: {pfc: {watchdog: {enable: true}}}\nduration: 100ms", "switch.pfc.watchdog.detect: 200ms is not less than the duration of the run, 100ms"},
 		{"quanta", "switch: {pfc: {quanta: 10}}", "switch.pfc.quanta: 10 last as long as 640 bytes on the link"},
+		{"quanta of a NIC", "hosts: [{match: host1, nic: {quanta: 34}}]", "hosts[0].nic.quanta: 34 last as long as 2176 bytes on the link"},
 		{"no timeout", "host: {rdma: {timeout_exp: 0}}", "host.rdma.timeout_exp: without ACK timeout a lost last packet is never sent again"},
 		{
 			"RoCEv1", "host: {roce: v1}\ntopology: {kind: spine-leaf, leaves: 2, spines: 2, hosts_per_leaf: 2, subnets: per-leaf}",

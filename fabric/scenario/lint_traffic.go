@@ -310,18 +310,23 @@ func (l *linter) losses() {
 		}
 	}
 	for _, g := range l.switches {
-		// A pause that ends before a frame has been sent stops nobody.
-		l.ports(g, func(node, port int32) {
-			link := l.g.Link(node, port)
-			if g.set.PFC.Priorities == 0 || link.Rate <= 0 {
-				return
-			}
-			pause := int64(g.set.PFC.Quanta) * 512 / 8 // bytes
-			if frame := l.s.MaxFrame(); pause < 2*frame {
-				l.say("quanta", g.paths, "pfc.quanta",
-					"%d last as long as %d bytes on the link, less than two frames of %d: pauses end while they are being refreshed",
-					g.set.PFC.Quanta, pause, frame)
-			}
-		})
+		if g.set.PFC.Priorities != 0 {
+			l.quanta(g.paths, "pfc.quanta", g.set.PFC.Quanta)
+		}
+	}
+	for _, h := range l.hosts {
+		if h.set.NIC.PFC != 0 {
+			l.quanta(h.paths, "nic.quanta", h.set.NIC.Quanta)
+		}
+	}
+}
+
+// quanta finds pauses that end before a frame has been sent: they stop nobody.
+func (l *linter) quanta(paths []string, key string, quanta int) {
+	pause := int64(quanta) * 512 / 8 // bytes
+	if frame := l.s.MaxFrame(); pause < 2*frame {
+		l.say("quanta", paths, key,
+			"%d last as long as %d bytes on the link, less than two frames of %d: pauses end while they are being refreshed",
+			quanta, pause, frame)
 	}
 }
