@@ -101,11 +101,11 @@ func Open(cfg Config) (*Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open device: %w", err)
 	}
-	l, err := openLink(&cfg, at)
+	l, groups, err := openLink(&cfg, at)
 	if err != nil {
 		return nil, fmt.Errorf("open device %s: %w", at.name, err)
 	}
-	d, err := newDevice(&cfg, at, l)
+	d, err := newDevice(&cfg, at, l, groups)
 	if err != nil {
 		if cfg.Link == nil {
 			err = errors.Join(err, l.Close())
@@ -188,8 +188,10 @@ func resolveNetdev(at place, ifs []netif, name string) (place, error) {
 	return place{}, errorf(ErrNoDevice, "network interface %q: there is none of that name; there are %s", name, strings.Join(names, ", "))
 }
 
-func openLink(cfg *Config, at place) (link.Link, error) {
-	l := cfg.Link
+// openLink returns the link as the device uses it, and what joins groups beneath
+// it, if anything does.
+func openLink(cfg *Config, at place) (l link.Link, groups link.Grouper, err error) {
+	l = cfg.Link
 	if l == nil {
 		uc := udp.Config{Port: cfg.Port, RecvBuffer: cfg.RecvBuffer}
 		for _, a := range at.addrs {
@@ -197,18 +199,18 @@ func openLink(cfg *Config, at place) (link.Link, error) {
 				uc.Addrs = append(uc.Addrs, a.addr)
 			}
 		}
-		var err error
 		if l, err = udp.Open(uc); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
+	groups, _ = l.(link.Grouper)
 	if cfg.Wrap != nil {
 		l = cfg.Wrap(l)
 	}
-	return l, nil
+	return l, groups, nil
 }
 
-func newDevice(cfg *Config, at place, l link.Link) (*Device, error) {
+func newDevice(cfg *Config, at place, l link.Link, groups link.Grouper) (*Device, error) {
 	caps := l.Caps()
 	d := &Device{
 		name: at.name, netdev: at.netdev, addr: cfg.Addr,
@@ -222,12 +224,14 @@ func newDevice(cfg *Config, at place, l link.Link) (*Device, error) {
 		Name: at.name, GUID: guid(at.addrs[0]), GIDs: adapterGIDs(d.gids), PKeys: cfg.PKeys, Limits: cfg.Limits, Rand: random32, MWType2A: cfg.MWType2A,
 		Wire: rnic.WireCaps{
 			Encap: caps.Encap, MTU: caps.MTU, Segments: caps.Segments, RunBytes: caps.RunBytes,
-			RxBytes: caps.RxBytes, Idents: caps.Idents,
+			RxBytes: caps.RxBytes, Idents: caps.Idents, Loops: groups != nil,
 		},
 		Path: func(src, dst netip.Addr, wanted uint16) (uint16, int, error) {
 			p, err := l.Path(src, dst, wanted)
 			return p.SrcPort, p.MTU, err
 		},
+		Join:  joiner(cfg, groups),
+		Leave: func(local, group netip.Addr) { _ = groups.Leave(local, group) },
 	})
 	if err != nil {
 		return nil, err
@@ -236,6 +240,21 @@ func newDevice(cfg *Config, at place, l link.Link) (*Device, error) {
 	d.adapter = a
 	d.drv = driver.New(driver.Config{Adapter: a, Link: l, Clock: d.clock, OnLink: d.onLink, OnBroken: d.onBroken})
 	return d, nil
+}
+
+// joiner returns how the adapter joins multicast groups: by the link; not at all
+// over a link of the caller's own that has no say in it, which carries what it
+// is given.
+func joiner(cfg *Config, groups link.Grouper) func(local, group netip.Addr) error {
+	switch {
+	case groups != nil:
+		return groups.Join
+	case cfg.Link != nil:
+		return nil
+	}
+	return func(netip.Addr, netip.Addr) error {
+		return errorf(ErrUnsupported, "the UDP sockets of this system join no groups")
+	}
 }
 
 // random32 returns an unguessable number.

@@ -68,6 +68,6 @@
 // Closing an object that another one uses is refused ([ErrBusy]); closing the
 // device closes all.
 //
-// Read device.go, then pd.go, mr.go, mw.go, cq.go, qp.go, srq.go, path.go, connect.go; gid.go
+// Read device.go, then pd.go, mr.go, mw.go, cq.go, qp.go, srq.go, mcast.go, path.go, connect.go; gid.go
 // has the one rule that picks a GID.
 package verbs
