@@ -43,6 +43,11 @@ type Config struct {
 	GIDIndex int    // -1: chosen
 	IPv6     bool   // without a GID index, choose an IPv6 GID
 	MTU      int    // bytes; 0: the port's active MTU
+	// CM lets the RDMA connection manager connect the queue pairs, and carry the
+	// handshake: perftest's -R. Port is then of its port space.
+	CM         bool
+	TOS        uint8 // with CM: type of service of all connections
+	RetryCount int   // with CM; 0: 7
 
 	Conn        ib.QPType
 	QPs         int
@@ -223,6 +228,7 @@ func (c *Config) check() error {
 		{"-o", c.OutReads, 0, 255},
 		{"-u", int(c.Timeout), 0, 31},
 		{"-S", int(c.SL), 0, 7},
+		{"--retry_count", c.RetryCount, 0, 7},
 	} {
 		if err := inRange(r.name, r.v, r.least, r.most); err != nil {
 			return err
@@ -244,6 +250,8 @@ func (c *Config) check() error {
 		text   string
 	}
 	for _, r := range []rule{
+		{c.CM && c.Conn != ib.RC, "-R: connections through the connection manager are RC here"},
+		{!c.CM && (c.TOS != 0 || c.RetryCount != 0), "-T, --retry_count: belong to -R; --tclass sets the traffic class"},
 		{c.Conn == ib.UD && oneSided, "-c UD: only SEND exists on UD: use send-bw or send-lat"},
 		{c.Conn == ib.UC && (c.Verb == handshake.Read || c.Verb == handshake.Atomic), "-c UC: READ and ATOMIC exist on RC only"},
 		{c.Verb == handshake.Atomic && c.Size != 8, "-s: ATOMICs have 8 bytes"},

@@ -67,6 +67,7 @@ type test struct {
 	w      *wire
 	s      *handshake.Session
 	dev    *verbs.Device
+	cm     *cmSide // with -R
 	rig    *rig
 	verify bool
 	theirs bool // the peer is one of ours
@@ -78,11 +79,16 @@ type test struct {
 func (t *test) run(ctx context.Context) error {
 	c := t.cfg
 	t.server = c.Peer == ""
-	if err := t.meet(ctx); err != nil {
+	meet := t.meet
+	if c.CM {
+		meet = t.meetCM
+	}
+	if err := meet(ctx); err != nil {
 		return err
 	}
 	defer t.w.Close()
 	defer t.dev.Close()
+	defer t.closeCM()
 	stop := context.AfterFunc(ctx, func() { t.w.Conn.Close() })
 	defer stop()
 	gid, err := t.address()
@@ -107,7 +113,7 @@ func (t *test) run(ctx context.Context) error {
 	t.out.MTU = agreed.MTU
 	t.out.Header = t.header()
 	c.print(t.out.Header.Append(nil))
-	if err := t.connect(); err != nil {
+	if err := t.connect(ctx); err != nil {
 		return err
 	}
 	runtime.LockOSThread()
@@ -211,6 +217,7 @@ func (t *test) header() report.Header {
 	h := report.Header{
 		Title: report.Title(names[c.Verb], c.Latency, c.Both, c.PostList), Device: t.dev.Name(), QPs: c.QPs,
 		Connection: c.Conn.String(), PostList: c.PostList, MTU: t.out.MTU.Bytes(), GIDIndex: t.rig.gid.Index, Inline: t.rig.inline,
+		CM: c.CM,
 	}
 	if c.Events {
 		h.Events = t.dev.Name() + "_comp0"
@@ -231,10 +238,15 @@ func (t *test) header() report.Header {
 }
 
 // connect swaps keys and takes the queue pairs to RTS on both ends.
-func (t *test) connect() error {
+func (t *test) connect(ctx context.Context) error {
 	t.w.within(openTimeout)
 	defer t.w.within(0)
 	keys := t.rig.keys
+	if t.cm != nil {
+		if err := t.connectCM(ctx); err != nil {
+			return err
+		}
+	}
 	if t.plan.FirstSync {
 		if err := t.s.Sync(keys[0]); err != nil {
 			return err
@@ -245,7 +257,9 @@ func (t *test) connect() error {
 		return err
 	}
 	t.out.Remote = theirs[0].GID
-	if err := t.rig.connect(theirs, t.theirs); err != nil {
+	if t.cm != nil {
+		t.rig.remotes(theirs)
+	} else if err := t.rig.connect(theirs, t.theirs); err != nil {
 		return err
 	}
 	t.printKeys("local", keys)
@@ -581,6 +595,10 @@ func (t *test) end() error {
 		if err := t.s.Done(t.rig.keys[0]); err != nil {
 			return err
 		}
+	}
+	if t.cm != nil {
+		t.finishCM(finishTimeout)
+		return nil
 	}
 	t.w.finish(finishTimeout)
 	return nil

@@ -40,7 +40,7 @@ type testFlags struct {
 	cfg                              perf.Config
 	conn, size, atomic, output, file string
 	timeoutExp, seconds, margin, gap int
-	sl, tclass                       int
+	sl, tclass, tos                  int
 	maxLat                           float64
 	json, outJSON, version           bool
 }
@@ -120,6 +120,9 @@ func (t *testFlags) flags(f *pflag.FlagSet) {
 	f.IntVarP(&c.TxDepth, "tx-depth", "t", c.TxDepth, "send queue depth")
 	f.IntVarP(&t.timeoutExp, "qp-timeout", "u", int(c.Timeout), "local ACK timeout: 4.096 us times 2 to this")
 	f.BoolVarP(&c.Unsorted, "report-unsorted", "U", false, "latency: print all samples as they came")
+	f.BoolVarP(&c.CM, "rdma_cm", "R", false, "connect through the RDMA connection manager, on port -p of its port space")
+	f.IntVar(&c.RetryCount, "retry_count", 0, "with -R: how often a packet is sent again; default 7")
+	f.IntVarP(&t.tos, "tos", "T", 0, "with -R: type of service of the connections, one octet")
 	f.BoolVarP(&t.version, "version", "V", false, "print the version")
 	f.Float64VarP(&c.LimitBW, "limit_bw", "w", 0, "exit with 1 when the average bandwidth is lower, in the unit of the table")
 	f.IntVarP(&c.GIDIndex, "gid-index", "x", -1, "row of the GID table; -1: chosen by the peer's address")
@@ -150,9 +153,7 @@ var refusedOptions = []struct {
 	arg         bool
 	why         string
 }{
-	{"rdma_cm", "R", false, "connections through the RDMA connection manager: not yet"},
-	{"comm_rdma_cm", "z", false, "the RDMA connection manager: not yet"},
-	{"tos", "T", true, "belongs to connections made with -R: not yet; --tclass sets the traffic class"},
+	{"comm_rdma_cm", "z", false, "the handshake goes through the RDMA connection manager with -R, with the queue pairs"},
 	{"dualport", "O", false, "our devices have one port"},
 	{"mcg", "g", false, "multicast: not yet"},
 	{"MGID", "M", true, "multicast: not yet"},
@@ -174,7 +175,6 @@ var refusedOptions = []struct {
 	{"odp", "", false, "memory is always paged on demand here: leave it out"},
 	{"cpu_util", "", false, "use --json, which has cpu_seconds"},
 	{"pkey_index", "", true, "there is one partition key"},
-	{"retry_count", "", true, "belongs to connections made with -R: not yet"},
 	{"dont_xchg_versions", "", false, "not supported"},
 	{"wait_destroy", "", true, "not supported"},
 	{"rate_limit", "", true, "not yet"},
@@ -254,6 +254,7 @@ func (t *testFlags) complete(f *pflag.FlagSet, args []string) error {
 		{"-u", t.timeoutExp, 31, 0},
 		{"-S", t.sl, 7, 0},
 		{"--tclass", t.tclass, 255, 0},
+		{"-T", t.tos, 255, 0},
 	} {
 		if r.v < r.least || r.v > r.most {
 			return fmt.Errorf("%s %d: must be between %d and %d", r.name, r.v, max(r.least, 0), r.most)
@@ -276,7 +277,7 @@ func (t *testFlags) complete(f *pflag.FlagSet, args []string) error {
 		c.Margin = time.Duration(t.margin) * time.Second
 	}
 	c.Gap = time.Duration(t.gap) * time.Microsecond
-	c.Timeout, c.SL, c.TClass = uint8(t.timeoutExp), uint8(t.sl), uint8(t.tclass)
+	c.Timeout, c.SL, c.TClass, c.TOS = uint8(t.timeoutExp), uint8(t.sl), uint8(t.tclass), uint8(t.tos)
 	c.MaxLat = time.Duration(t.maxLat * 1e3)
 	for _, r := range []struct {
 		name string

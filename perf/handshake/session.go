@@ -69,7 +69,13 @@ type Session struct {
 	peer Version
 	wbuf []byte
 	rbuf []byte
+	cm   bool
 }
+
+// OverCM makes the session one over a connection of the RDMA connection
+// manager, as perftest's -R has it: keys are binary, and nothing follows the
+// last synchronisation. Call it before Open.
+func (s *Session) OverCM() { s.cm = true }
 
 // NewSession returns a session over rw, which stays the caller's: deadlines
 // and closing are his.
@@ -280,12 +286,22 @@ func (s *Session) Done(mine Key) error {
 	if err := s.Sync(mine); err != nil {
 		return err
 	}
+	if s.cm {
+		return nil
+	}
 	// The peer may be gone already: it does not wait for this.
 	_, _ = s.rw.Write(append(append(s.wbuf[:0], "done"...), 0))
 	return nil
 }
 
 func (s *Session) key(step string, mine Key) (Key, error) {
+	if s.cm {
+		b, err := s.exchange(step, AppendKeyCM(s.wbuf[:0], mine), KeyCMLen, sameOptions)
+		if err != nil {
+			return Key{}, err
+		}
+		return ParseKeyCM(b)
+	}
 	b, err := s.exchange(step, AppendKey(s.wbuf[:0], mine, true), KeyGIDLen, sameOptions)
 	if err != nil {
 		return Key{}, err

@@ -113,11 +113,12 @@ func (f FileJSON) Append(b []byte) []byte {
 
 // Info returns the header with the names that --out_json gives its parts.
 func (h Header) Info() map[string]any {
+	qps, method := h.cm()
 	m := map[string]any{
 		"test": h.Title, "Dual_port": "OFF", "Device": h.Device, "Number_of_qps": h.QPs,
 		"Transport_type": "IB", "Connection_type": h.Connection, "Using_SRQ": "OFF",
 		"PCIe_relax_order": "Unsupported", "ibv_wr_API": "OFF", "Mtu": h.MTU,
-		"Link_type": "Ethernet", "GID_index": h.GIDIndex, "rdma_cm_QPs": "OFF", "Data_ex_method": "Ethernet",
+		"Link_type": "Ethernet", "GID_index": h.GIDIndex, "rdma_cm_QPs": qps, "Data_ex_method": method,
 	}
 	add := func(name string, v int) {
 		if v > 0 {

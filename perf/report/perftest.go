@@ -18,6 +18,9 @@ const (
 	headLatOver = " #bytes        #iterations       t_avg[usec]    tps average\n"
 )
 
+// WaitingCM is what a server prints before the connection manager has a client.
+const WaitingCM = Line + " Waiting for client rdma_cm QP to connect\n Please run the same command with the IB/RoCE interface IP\n"
+
 // Waiting is what a server prints before a client connects.
 const Waiting = "\n************************************\n* Waiting for client to connect... *\n************************************\n"
 
@@ -35,8 +38,9 @@ type Header struct {
 	CQMod        int    // 0 in latency tests
 	MTU          int    // bytes
 	GIDIndex     int
-	Inline       int // bytes
-	OutReads     int // above 0 in tests of READ and ATOMIC, instead of Inline
+	Inline       int  // bytes
+	OutReads     int  // above 0 in tests of READ and ATOMIC, instead of Inline
+	CM           bool // the connection manager connects
 }
 
 // Append appends the block, rules above and below.
@@ -71,8 +75,18 @@ func (h Header) Append(b []byte) []byte {
 	} else {
 		b = fmt.Appendf(b, " Max inline data : %d[B]\n", h.Inline)
 	}
-	b = append(b, " rdma_cm QPs\t : OFF\n Data ex. method : Ethernet\n"...)
+	qps, method := h.cm()
+	b = fmt.Appendf(b, " rdma_cm QPs\t : %s\n Data ex. method : %s\n", qps, method)
 	return append(b, Line...)
+}
+
+// cm says whether the connection manager connects the queue pairs, and how the
+// ends talk.
+func (h *Header) cm() (qps, method string) {
+	if h.CM {
+		return "ON", "rdma_cm"
+	}
+	return "OFF", "Ethernet"
 }
 
 // Endpoint is one queue pair as perftest prints it.
