@@ -76,7 +76,7 @@ func Connect(ctx context.Context, conn net.Conn, qp *QP, mr *MR) (*Peer, error) 
 // The handshake: each end sends a hello, then a verdict. All integers are
 // big-endian.
 //
-//	hello    "VRBC" version:16 length:16, then length bytes: type:8 mtu:8 rd_atomic:8 0:8
+//	hello    "VRBC" version:16 length:16, then length bytes: type:8 mtu:8 rd_atomic:8 gid_type:8
 //	         qpn:32 psn:32 qkey:32 gid:128 addr:64 len:64 rkey:32
 //	verdict  length:16, then length bytes of text; none means: in RTS
 const (
@@ -95,6 +95,7 @@ type hello struct {
 	psn      ib.PSN
 	qkey     ib.QKey
 	gid      ib.GID
+	gidType  ib.GIDType // 0: the other end does not say
 	addr     uint64
 	len      uint64
 	rkey     ib.RKey
@@ -104,7 +105,7 @@ func (h *hello) encode() []byte {
 	b := append(make([]byte, 0, helloHead+helloBody), helloMagic...)
 	b = binary.BigEndian.AppendUint16(b, helloVersion)
 	b = binary.BigEndian.AppendUint16(b, helloBody)
-	b = append(b, byte(h.typ), byte(h.mtu), h.rdAtomic, 0)
+	b = append(b, byte(h.typ), byte(h.mtu), h.rdAtomic, byte(h.gidType))
 	b = binary.BigEndian.AppendUint32(b, uint32(h.qpn))
 	b = binary.BigEndian.AppendUint32(b, uint32(h.psn))
 	b = binary.BigEndian.AppendUint32(b, uint32(h.qkey))
@@ -134,7 +135,7 @@ func readHello(r io.Reader) (hello, error) {
 	}
 	be := binary.BigEndian
 	h := hello{
-		typ: ib.QPType(b[0]), mtu: ib.MTU(b[1]), rdAtomic: b[2],
+		typ: ib.QPType(b[0]), mtu: ib.MTU(b[1]), rdAtomic: b[2], gidType: ib.GIDType(b[3]),
 		qpn: ib.QPN(be.Uint32(b[4:])), psn: ib.PSN(be.Uint32(b[8:])), qkey: ib.QKey(be.Uint32(b[12:])),
 		gid: ib.GID(b[16:32]), addr: be.Uint64(b[32:]), len: be.Uint64(b[40:]), rkey: ib.RKey(be.Uint32(b[48:])),
 	}
@@ -206,7 +207,7 @@ func (c *connection) hello(conn net.Conn) (hello, int, error) {
 	}
 	h := hello{
 		typ: c.qp.Type(), mtu: d.adapter.MTU(), rdAtomic: Path{}.filled(d).MaxDestRdAtomic,
-		qpn: c.qp.Num(), psn: ib.PSN(random32()) & ib.PSNMask, gid: d.gids[row].GID,
+		qpn: c.qp.Num(), psn: ib.PSN(random32()) & ib.PSNMask, gid: d.gids[row].GID, gidType: d.gids[row].Type,
 	}
 	if h.typ == ib.UD {
 		h.qkey = ib.QKey(random32() &^ 0x80000000)
@@ -244,7 +245,7 @@ func (c *connection) setUp(mine, theirs hello, row int) (*Peer, error) {
 	}
 	p := Path{
 		DestQPN: theirs.qpn, PSN: theirs.psn, LocalPSN: mine.psn,
-		GID: theirs.gid, GIDIndex: row, MTU: min(mine.mtu, theirs.mtu), MaxRdAtomic: max(1, min(mine.rdAtomic, theirs.rdAtomic)),
+		GID: theirs.gid, GIDType: theirs.gidType, GIDIndex: row, MTU: min(mine.mtu, theirs.mtu), MaxRdAtomic: max(1, min(mine.rdAtomic, theirs.rdAtomic)),
 		LateAck: true,
 	}.filled(c.qp.pd.dev)
 	peer := &Peer{QPN: theirs.qpn, QKey: theirs.qkey, Path: p, Remote: ib.Remote{Addr: theirs.addr, RKey: theirs.rkey}, Len: theirs.len}

@@ -34,6 +34,14 @@ type Config struct {
 	// Link replaces the UDP sockets, for tests and for links of your own. Once
 	// Open has succeeded, the device closes it.
 	Link link.Link
+	// Ethernet opens the device on an AF_PACKET socket of the interface instead of
+	// UDP sockets: whole Ethernet frames, and with them RoCEv1 GIDs beside RoCEv2
+	// ones, VLAN tags, PAUSE and PFC. Linux only; it needs CAP_NET_RAW.
+	Ethernet bool
+	// VLAN is the VLAN of an Ethernet device, 1 to 4094, 0 for none. PriorityTag
+	// has a tag on every frame without one, too: the service level is its priority.
+	VLAN        uint16
+	PriorityTag bool
 	// Wrap puts middleware around the link, such as link/fault or link/pcap.
 	Wrap func(link.Link) link.Link
 	// Limits of the adapter; zero fields take the defaults.
@@ -123,6 +131,9 @@ type place struct {
 }
 
 func resolve(cfg *Config) (place, error) {
+	if err := cfg.checkEthernet(); err != nil {
+		return place{}, err
+	}
 	switch {
 	case cfg.Addr.IsValid() && cfg.Netdev != "":
 		return place{}, errorf(ErrInvalid, "both Addr (%v) and Netdev (%s) are set; one is enough", cfg.Addr, cfg.Netdev)
@@ -192,6 +203,11 @@ func resolveNetdev(at place, ifs []netif, name string) (place, error) {
 // it, if anything does.
 func openLink(cfg *Config, at place) (l link.Link, groups link.Grouper, err error) {
 	l = cfg.Link
+	if cfg.Ethernet {
+		if l, err = openEthernet(cfg, at); err != nil {
+			return nil, nil, err
+		}
+	}
 	if l == nil {
 		uc := udp.Config{Port: cfg.Port, RecvBuffer: cfg.RecvBuffer}
 		for _, a := range at.addrs {
@@ -224,8 +240,9 @@ func newDevice(cfg *Config, at place, l link.Link, groups link.Grouper) (*Device
 		Name: at.name, GUID: guid(at.addrs[0]), GIDs: adapterGIDs(d.gids), PKeys: cfg.PKeys, Limits: cfg.Limits, Rand: random32, MWType2A: cfg.MWType2A,
 		Wire: rnic.WireCaps{
 			Encap: caps.Encap, MTU: caps.MTU, Segments: caps.Segments, RunBytes: caps.RunBytes,
-			RxBytes: caps.RxBytes, Idents: caps.Idents, Loops: groups != nil,
+			RxBytes: caps.RxBytes, Idents: caps.Idents, Tagged: caps.Tagged, VLAN: caps.VLAN, Loops: groups != nil,
 		},
+		LineRate: caps.LineRate,
 		Path: func(src, dst netip.Addr, wanted uint16) (uint16, int, error) {
 			p, err := l.Path(src, dst, wanted)
 			return p.SrcPort, p.MTU, err

@@ -8,12 +8,13 @@ import (
 // fields take the defaults given; where you want a real 0, use [QP.Modify].
 type Path struct {
 	DestQPN      ib.QPN
-	PSN          ib.PSN // of the first packet that the peer sends
-	LocalPSN     ib.PSN // of the first packet that this end sends
-	GID          ib.GID // the peer's
-	GIDIndex     int    // the local row; see [Device.SelectGID]
-	MTU          ib.MTU // path MTU, the same at both ends; 0: the port's active MTU
-	HopLimit     uint8  // 0: 64
+	PSN          ib.PSN     // of the first packet that the peer sends
+	LocalPSN     ib.PSN     // of the first packet that this end sends
+	GID          ib.GID     // the peer's
+	GIDType      ib.GIDType // the RoCE version of GID, 0 if it is not known; ends that differ are refused
+	GIDIndex     int        // the local row; see [Device.SelectGID]
+	MTU          ib.MTU     // path MTU, the same at both ends; 0: the port's active MTU
+	HopLimit     uint8      // 0: 64
 	TrafficClass uint8
 	FlowLabel    uint32
 	SL           uint8
@@ -58,7 +59,7 @@ func (p Path) filled(d *Device) Path {
 func (p Path) AV() ib.AV {
 	return ib.AV{
 		DGID: p.GID, SGIDIndex: p.GIDIndex, HopLimit: p.HopLimit,
-		TrafficClass: p.TrafficClass, FlowLabel: p.FlowLabel, SL: p.SL,
+		TrafficClass: p.TrafficClass, FlowLabel: p.FlowLabel, SL: p.SL, DGIDType: p.GIDType,
 	}
 }
 
