@@ -187,6 +187,12 @@ func (r *Run) Done(now sim.Time, c *host.Conn, flow int32, _ uint64, status ib.W
 	st, out := &r.state[flow], &r.out[flow]
 	st.open--
 	l := r.lanes[c]
+	if l != nil && len(l.todo) > 0 {
+		// A completion is told from inside a call of the adapter: what follows is
+		// posted when that has returned. On a queue pair that has failed and is
+		// shared it will be flushed, which tells its flows.
+		r.S.At(now, r, evPump|uint64(r.slot(l))<<evShift)
+	}
 	if status != ib.Success {
 		if out.State == result.Running {
 			out.State, out.Status = result.Failed, status.String()
@@ -195,13 +201,6 @@ func (r *Run) Done(now sim.Time, c *host.Conn, flow int32, _ uint64, status ib.W
 		return
 	}
 	r.S.Note(uint64(flow)<<8 | 0xD0)
-	if l != nil {
-		// A completion is told from inside a call of the adapter: what follows is
-		// posted when that has returned.
-		if len(l.todo) > 0 {
-			r.S.At(now, r, evPump|uint64(r.slot(l))<<evShift)
-		}
-	}
 	if out.State != result.Running || st.open != 0 || !r.nothingLeft(flow) {
 		return
 	}

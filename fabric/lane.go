@@ -27,8 +27,15 @@ const maxMessage = 1 << 30
 
 // pump posts messages for as long as the queue has room.
 func (r *Run) pump(now sim.Time, l *lane) error {
+	if r.lanes[l.c] != l {
+		return nil // closed meanwhile
+	}
 	for len(l.todo) > 0 && l.c.Posted() < l.depth {
 		t := &l.todo[0]
+		if r.state[t.flow].over { // it has failed
+			l.todo = l.todo[:copy(l.todo, l.todo[1:])]
+			continue
+		}
 		n := min(t.left, t.message)
 		t.left -= n
 		flow, op := t.flow, t.op

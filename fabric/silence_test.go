@@ -38,3 +38,30 @@ func TestSilenceHasACause(t *testing.T) {
 		}
 	}
 }
+
+// When a queue pair fails, all that was to go over it fails: what is posted, what
+// waits for room, and what starts later; nothing waits for ever.
+func TestFailedQueuePairsFailAllTheirFlows(t *testing.T) {
+	for _, more := range []string{
+		"one_qp: true", "one_qp: true, message: 1000B", "one_qp: true, op: read", "one_qp: true, op: send, qps: 3",
+		"message: 1000B", "op: read, message: 1000B, qps: 2",
+	} {
+		r := loaded(t, `
+topology: {kind: star, hosts: 2, delay: 100ns}
+host: {dcqcn: {preset: off}, rdma: {timeout_exp: 1, retry_cnt: 1}}
+faults: [{at: 2us, kind: errors, where: host1, error_rate: 1}]
+workload: [{kind: bursts, src: host0, dst: host1, bytes: 100KB, every: 1us, count: 60, `+more+"}]\n")
+		if err := r.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		res := r.Result()
+		for _, b := range res.Breaches {
+			t.Errorf("%s: %s: %s", more, b.Rule, b.Detail)
+		}
+		for i := range res.Flows {
+			if f := &res.Flows[i]; f.State != result.Failed || f.Status == "" {
+				t.Errorf("%s: flow %d: state %d %q", more, i, f.State, f.Status)
+			}
+		}
+	}
+}
