@@ -163,8 +163,12 @@ func (t *test) connectCM(ctx context.Context) error {
 	if c.Verb != handshake.Read && c.Verb != handshake.Atomic {
 		reads = -1
 	}
+	timeout := c.Timeout
+	if timeout == defaultTimeout {
+		timeout = 0 // nobody has chosen: as connections of the manager have it
+	}
 	o := rdmacm.Options{
-		ResponderResources: reads, InitiatorDepth: reads, AckTimeoutExp: c.Timeout, TOS: c.TOS, SL: c.SL, MTU: r.mtu, RetryCount: c.RetryCount,
+		ResponderResources: reads, InitiatorDepth: reads, AckTimeoutExp: timeout, TOS: c.TOS, SL: c.SL, MTU: r.mtu, RetryCount: c.RetryCount,
 		Access: r.remoteAccess(),
 	}
 	for i, qp := range r.qps {

@@ -19,6 +19,9 @@ const DefaultPort = 18515
 // QKey is the Q_Key that perftest and the pingpong examples use.
 const QKey ib.QKey = 0x11111111
 
+// defaultTimeout is perftest's local ACK timeout: 4.096 µs · 2^14, 67 ms.
+const defaultTimeout = 14
+
 // ErrUsage matches refusals of a configuration.
 var ErrUsage = errors.New("usage")
 
@@ -99,7 +102,7 @@ type Config struct {
 func Defaults(v handshake.Verb, latency bool) Config {
 	c := Config{
 		Verb: v, Latency: latency, Port: DefaultPort, IBPort: 1, GIDIndex: -1, Conn: ib.RC, QPs: 1,
-		Iters: 1000, Margin: -1, TxDepth: 128, RxDepth: 512, PostList: 1, Inline: -1, Timeout: 14, Size: 65536,
+		Iters: 1000, Margin: -1, TxDepth: 128, RxDepth: 512, PostList: 1, Inline: -1, Timeout: defaultTimeout, Size: 65536,
 	}
 	switch {
 	case latency:
