@@ -50,7 +50,7 @@ func TestFailedQueuePairsFailAllTheirFlows(t *testing.T) {
 topology: {kind: star, hosts: 2, delay: 100ns}
 host: {dcqcn: {preset: off}, rdma: {timeout_exp: 1, retry_cnt: 1}}
 faults: [{at: 2us, kind: errors, where: host1, error_rate: 1}]
-workload: [{kind: bursts, src: host0, dst: host1, bytes: 100KB, every: 1us, count: 60, `+more+"}]\n")
+workload: [{kind: bursts, src: host0, dst: host1, bytes: 100KB, every: 10ns, count: 60, `+more+"}]\n")
 		if err := r.Finish(); err != nil {
 			t.Fatal(err)
 		}
