@@ -1,0 +1,445 @@
+//go:build linux
+
+package interop
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/verbena-rdma/verbena/clock"
+	"github.com/verbena-rdma/verbena/frame"
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/link"
+	"github.com/verbena-rdma/verbena/link/packet"
+	"github.com/verbena-rdma/verbena/test/interop/judge"
+	"github.com/verbena-rdma/verbena/test/interop/netns"
+	"github.com/verbena-rdma/verbena/verbs"
+)
+
+// The Ethernet device between namespaces of the kernel's making: veth pairs, its
+// routes, its neighbour discovery, and Wireshark's dissectors as the judge of
+// every frame.
+
+// wireEnd is one device in a namespace, with a queue pair for each service
+// level that a test needs.
+type wireEnd struct {
+	t    testing.TB
+	addr netip.Addr
+	dev  *verbs.Device
+	pd   *verbs.PD
+	mr   *verbs.MR
+	tap  *recorder
+}
+
+// slowPort is the line rate, in bits a second, that the links claim here: it
+// decides nothing but how long quanta last.
+const slowPort = 1_000_000
+
+// recorder keeps what a link sends, as frames.
+type recorder struct {
+	link.Link
+	frames [][]byte
+}
+
+func (r *recorder) Caps() link.Caps {
+	c := r.Link.Caps()
+	c.LineRate = slowPort
+	return c
+}
+
+func (r *recorder) Commit(now clock.Time, tx []frame.Run) error {
+	for i := range tx {
+		for at := 0; tx[i].Seg > 0 && at < tx[i].N && len(r.frames) < 5000; at += tx[i].Seg {
+			r.frames = append(r.frames, append([]byte(nil), tx[i].Buf[at:min(at+tx[i].Seg, tx[i].N)]...))
+		}
+	}
+	return r.Link.Commit(now, tx)
+}
+
+func openWire(t testing.TB, s *netns.Space, dev string, addr netip.Addr, vlan uint16, tag bool) *wireEnd {
+	t.Helper()
+	var l link.Link
+	var err error
+	s.Do(func() {
+		l, err = packet.Open(packet.Config{Interface: dev, Addrs: []netip.Addr{addr}, VLAN: vlan, Tag: tag})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &wireEnd{t: t, addr: addr, tap: &recorder{Link: l}}
+	if e.dev, err = verbs.Open(verbs.Config{Addr: addr, Link: e.tap, Name: dev}); err != nil {
+		t.Fatal(errors.Join(err, l.Close()))
+	}
+	t.Cleanup(func() { _ = e.dev.Close() })
+	e.pd = e.dev.AllocPD()
+	if e.mr, err = e.pd.RegisterMR(make([]byte, 1<<20), ib.AccessAll); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// row is the row of the GID table for a RoCE version.
+func (e *wireEnd) row(v ib.GIDType) int {
+	for _, g := range e.dev.GIDs() {
+		if g.Type == v {
+			return g.Index
+		}
+	}
+	e.t.Fatalf("no GID of type %v in %v", v, e.dev.GIDs())
+	return 0
+}
+
+// wireQP is one end of a connection.
+type wireQP struct {
+	*verbs.QP
+	cq *verbs.CQ
+}
+
+func (e *wireEnd) qp() wireQP {
+	e.t.Helper()
+	cq, err := e.dev.CreateCQ(verbs.CQConfig{Depth: 256})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	qp, err := e.pd.CreateQP(verbs.QPConfig{Type: ib.RC, SendCQ: cq, RecvCQ: cq})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	if err := qp.ToInit(ib.RemoteAll); err != nil {
+		e.t.Fatal(err)
+	}
+	return wireQP{qp, cq}
+}
+
+// toRTS connects a queue pair; retry is how often it tries what is not
+// acknowledged.
+func (e *wireEnd) toRTS(q wireQP, peer *wireEnd, dest ib.QPN, v ib.GIDType, sl uint8) error {
+	p := verbs.Path{
+		DestQPN: dest, PSN: 7, LocalPSN: 7, GID: ib.GIDFromAddr(peer.addr), GIDType: v, GIDIndex: e.row(v), SL: sl,
+		TimeoutExp: 14, RetryCnt: 7, MTU: ib.MTU1024,
+	}
+	// A neighbour that has just come up may not answer the first question.
+	var err error
+	for range 6 {
+		if err = q.ToRTR(p); err == nil || !strings.Contains(err.Error(), "does not answer") {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return q.ToRTS(p)
+}
+
+func connectWire(t testing.TB, a, b *wireEnd, v ib.GIDType, sl uint8) (wireQP, wireQP) {
+	t.Helper()
+	x, y := a.qp(), b.qp()
+	if err := a.toRTS(x, b, y.Num(), v, sl); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.toRTS(y, a, x.Num(), v, sl); err != nil {
+		t.Fatal(err)
+	}
+	return x, y
+}
+
+// write writes the first n bytes of a's region into b's.
+func (e *wireEnd) write(q wireQP, to *wireEnd, n int) {
+	e.t.Helper()
+	err := q.PostSend(ib.SendWR{
+		Op: ib.Write, Flags: ib.Signaled, SGL: e.mr.SGE(0, n), Remote: ib.Remote{Addr: to.mr.Addr(), RKey: to.mr.RKey()},
+	})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+func (q wireQP) await(t testing.TB) ib.WC {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var wcs [1]ib.WC
+	if _, err := q.cq.Wait(ctx, wcs[:]); err != nil {
+		t.Fatal(err)
+	}
+	return wcs[0]
+}
+
+// wireCable is two hosts at one cable.
+func wireCable(t testing.TB) (a, b *netns.Space) {
+	a, b = netns.New(t), netns.New(t)
+	netns.Join(a, "v0", b, "v1")
+	a.Run("ip addr add 10.9.0.1/24 dev v0", "ip addr add 2001:db8:9::1/64 dev v0 nodad")
+	b.Run("ip addr add 10.9.0.2/24 dev v1", "ip addr add 2001:db8:9::2/64 dev v1 nodad")
+	return a, b
+}
+
+// Both versions, both families, with and without a tag: data arrives, and
+// tshark finds in every frame what was meant.
+func TestEthernetCable(t *testing.T) {
+	judge.Need(t, "tshark")
+	sa, sb := wireCable(t)
+	for _, v4 := range []bool{true, false} {
+		for _, tag := range []struct {
+			vlan uint16
+			on   bool
+		}{{0, false}, {0, true}, {7, true}} {
+			for _, v := range []ib.GIDType{ib.GIDTypeRoCEv1, ib.GIDTypeRoCEv2} {
+				t.Run(fmt.Sprintf("%v IPv4=%v VLAN=%d tag=%v", v, v4, tag.vlan, tag.on), func(t *testing.T) {
+					x, y := netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("10.9.0.2")
+					if !v4 {
+						x, y = netip.MustParseAddr("2001:db8:9::1"), netip.MustParseAddr("2001:db8:9::2")
+					}
+					a, b := openWire(t, sa, "v0", x, tag.vlan, tag.on), openWire(t, sb, "v1", y, tag.vlan, tag.on)
+					p, _ := connectWire(t, a, b, v, 5)
+					const n = 5001
+					for i := range n {
+						a.mr.Bytes()[i] = byte(i*7 + 1)
+					}
+					a.write(p, b, n)
+					if wc := p.await(t); wc.Status != ib.Success {
+						t.Fatalf("%+v; %v", wc, b.dev.Stats())
+					}
+					if string(a.mr.Bytes()[:n]) != string(b.mr.Bytes()[:n]) {
+						t.Error("other bytes arrived")
+					}
+					_, _ = a.dev.Close(), b.dev.Close()
+					dissectEthernet(t, a.tap.frames, v, v4, tag.on, tag.vlan)
+				})
+			}
+		}
+	}
+}
+
+// dissectEthernet asks tshark about the frames of a WRITE of 5,001 bytes.
+func dissectEthernet(t *testing.T, frames [][]byte, v ib.GIDType, v4, tagged bool, vlan uint16) {
+	t.Helper()
+	le := binary.LittleEndian
+	file := le.AppendUint32(nil, 0xA1B2C3D4)
+	file = append(file, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	file = le.AppendUint32(le.AppendUint32(file, 65535), 1) // Ethernet
+	for _, f := range frames {
+		file = append(file, make([]byte, 8)...)
+		file = le.AppendUint32(le.AppendUint32(file, uint32(len(f))), uint32(len(f)))
+		file = append(file, f...)
+	}
+	name := filepath.Join(t.TempDir(), "ours.pcap")
+	if err := os.WriteFile(name, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-r", name, "-o", "ip.check_checksum:TRUE", "--disable-heuristic", "rpcrdma_infiniband", "-T", "fields", "-E", "separator=|", "-E", "occurrence=l"}
+	for _, f := range []string{
+		"infiniband.bth.opcode", "eth.type", "vlan.etype", "vlan.priority", "vlan.id", "infiniband.grh", "ip.ttl", "ip.flags.df",
+		"ip.checksum.status", "udp.dstport", "_ws.malformed",
+	} {
+		args = append(args, "-e", f)
+	}
+	out, err := exec.Command("tshark", args...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
+	var opcodes []string
+	for _, l := range lines {
+		f := strings.Split(l, "|")
+		opcodes = append(opcodes, f[0])
+		inner := "0x8915"
+		if v == ib.GIDTypeRoCEv2 {
+			if inner = "0x86dd"; v4 {
+				inner = "0x0800"
+			}
+		}
+		typ, tag := inner, []string{"", "", ""}
+		if tagged {
+			typ, tag = "0x8100", []string{inner, "5", fmt.Sprint(vlan)}
+		}
+		got := strings.Join(f[1:5], " ")
+		if want := strings.Join(append([]string{typ}, tag...), " "); !strings.EqualFold(got, want) {
+			t.Errorf("%s: type and tag %q, want %q", l, got, want)
+		}
+		switch {
+		case v == ib.GIDTypeRoCEv1 && f[5] == "":
+			t.Errorf("%s: no GRH", l)
+		case v == ib.GIDTypeRoCEv2 && v4 && (f[6] != "64" || f[7] != "1" && f[7] != "True" || f[8] != "1" && f[8] != "Good" || f[9] != "4791"):
+			t.Errorf("%s: TTL, DF, checksum, port", l)
+		case v == ib.GIDTypeRoCEv2 && f[9] != "4791":
+			t.Errorf("%s: port", l)
+		case f[10] != "":
+			t.Errorf("%s: malformed", l)
+		}
+	}
+	// FIRST, three MIDDLEs of 1,024 bytes, LAST.
+	if got := strings.Join(opcodes, " "); got != "6 7 7 7 8" {
+		t.Errorf("opcodes %s", got)
+	}
+}
+
+// A queue pair whose ends are of different versions is refused, with the
+// reason.
+func TestEthernetVersionsDiffer(t *testing.T) {
+	sa, sb := wireCable(t)
+	a := openWire(t, sa, "v0", netip.MustParseAddr("10.9.0.1"), 0, false)
+	b := openWire(t, sb, "v1", netip.MustParseAddr("10.9.0.2"), 0, false)
+	q := a.qp()
+	err := q.ToRTR(verbs.Path{
+		DestQPN: b.qp().Num(), GID: ib.GIDFromAddr(b.addr), GIDType: ib.GIDTypeRoCEv1, GIDIndex: a.row(ib.GIDTypeRoCEv2),
+	})
+	if err == nil || !strings.Contains(err.Error(), "the peer's GID is for RoCE v1") {
+		t.Errorf("%v", err)
+	}
+}
+
+// RoCEv1 stays on its segment: it is refused when it is asked to leave, and a
+// router does not forward its frames. RoCEv2 crosses.
+func TestEthernetRouter(t *testing.T) {
+	sa, router, sb := netns.New(t), netns.New(t), netns.New(t)
+	netns.Join(sa, "v0", router, "r0")
+	netns.Join(sb, "v1", router, "r1")
+	sa.Run("ip addr add 10.9.1.1/24 dev v0", "ip route add default via 10.9.1.254")
+	sb.Run("ip addr add 10.9.2.1/24 dev v1", "ip route add default via 10.9.2.254")
+	router.Run("ip addr add 10.9.1.254/24 dev r0", "ip addr add 10.9.2.254/24 dev r1", "sysctl -qw net.ipv4.ip_forward=1")
+	a := openWire(t, sa, "v0", netip.MustParseAddr("10.9.1.1"), 0, false)
+	b := openWire(t, sb, "v1", netip.MustParseAddr("10.9.2.1"), 0, false)
+
+	p, _ := connectWire(t, a, b, ib.GIDTypeRoCEv2, 0)
+	a.write(p, b, 3000)
+	if wc := p.await(t); wc.Status != ib.Success {
+		t.Fatalf("RoCEv2: %+v", wc)
+	}
+
+	q := a.qp()
+	err := a.toRTS(q, b, b.qp().Num(), ib.GIDTypeRoCEv1, 0)
+	if err == nil || !strings.Contains(err.Error(), "behind the router 10.9.1.254, and RoCE v1 crosses none") {
+		t.Errorf("RoCEv1 towards another segment: %v", err)
+	}
+	// Somebody who believes that the other one is next door sends all the same,
+	// and the router answers for it.
+	sa.Run("ip route add 10.9.2.0/24 dev v0", "ip neigh add 10.9.2.1 dev v0 lladdr "+macOf(t, router, "r0")+" nud permanent")
+	if err := a.toRTS(q, b, 0x99, ib.GIDTypeRoCEv1, 0); err != nil {
+		t.Fatal(err)
+	}
+	heard := rawSocket(t, sb, "v1")
+	before := b.dev.Stats().Get("rcvd_pkts")
+	a.write(q, b, 100)
+	if wc := q.await(t); wc.Status != ib.RetryExcErr {
+		t.Errorf("RoCEv1 through a router: %+v", wc)
+	}
+	if n := heard(0x8915); n != 0 || b.dev.Stats().Get("rcvd_pkts") != before {
+		t.Errorf("%d frames of RoCEv1 came through the router", n)
+	}
+}
+
+func macOf(t *testing.T, s *netns.Space, dev string) string {
+	t.Helper()
+	out, err := s.Output("ip", "-o", "link", "show", "dev", dev)
+	_, rest, ok := strings.Cut(out, "link/ether ")
+	if err != nil || !ok {
+		t.Fatalf("%v %s", err, out)
+	}
+	return strings.Fields(rest)[0]
+}
+
+// rawSocket hears everything on an interface; the function counts the frames of
+// an EtherType until now.
+func rawSocket(t *testing.T, s *netns.Space, dev string) func(typ uint16) int {
+	t.Helper()
+	var fd int
+	var err error
+	s.Do(func() {
+		fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0x0300)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	return func(typ uint16) int {
+		n := 0
+		var b [2048]byte
+		for {
+			k, _, err := unix.Recvfrom(fd, b[:], 0)
+			if err != nil {
+				return n
+			}
+			if k >= 14 && binary.BigEndian.Uint16(b[12:]) == typ {
+				n++
+			}
+		}
+	}
+}
+
+// PFC stops the queue pairs of its priority and no others; XON lets them go on;
+// quanta expire by themselves.
+func TestEthernetPFC(t *testing.T) {
+	sa, sb := wireCable(t)
+	a := openWire(t, sa, "v0", netip.MustParseAddr("10.9.0.1"), 7, true)
+	b := openWire(t, sb, "v1", netip.MustParseAddr("10.9.0.2"), 7, true)
+	three, _ := connectWire(t, a, b, ib.GIDTypeRoCEv2, 3)
+	four, _ := connectWire(t, a, b, ib.GIDTypeRoCEv2, 4)
+
+	// 65,535 quanta of 512 bits are 33.6 s at the rate that slowPort claims: none of
+	// what follows takes so long.
+	if err := b.dev.SendPFC(1<<3, 0xFFFF); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "priority 3 is paused", func() bool { return a.dev.Paused() == 1<<3 })
+	a.write(three, b, 2000)
+	for range 20 {
+		a.write(four, b, 2000)
+		if wc := four.await(t); wc.Status != ib.Success {
+			t.Fatalf("priority 4: %+v", wc)
+		}
+	}
+	var wcs [1]ib.WC
+	if n := three.cq.Poll(wcs[:]); n != 0 {
+		t.Errorf("priority 3 was paused, and %+v", wcs[0])
+	}
+	if err := b.dev.SendPFC(1<<3, 0); err != nil {
+		t.Fatal(err)
+	}
+	if wc := three.await(t); wc.Status != ib.Success {
+		t.Errorf("priority 3 after XON: %+v", wc)
+	}
+	// Without XON it ends by itself: 200 quanta are 102 ms.
+	if err := b.dev.SendPFC(1<<3, 200); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the frame came", func() bool { return a.dev.Stats().Get("rx_prio3_pause") == 3 })
+	a.write(three, b, 2000)
+	if wc := three.await(t); wc.Status != ib.Success {
+		t.Errorf("priority 3 after its quanta: %+v", wc)
+	}
+	until(t, "nothing is paused", func() bool { return a.dev.Paused() == 0 })
+	// And everything at once.
+	if err := b.dev.SendPause(200); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "a PAUSE frame came", func() bool { return a.dev.Stats().Get("rx_global_pause") == 1 })
+	a.write(four, b, 2000)
+	if wc := four.await(t); wc.Status != ib.Success {
+		t.Errorf("priority 4 after PAUSE: %+v", wc)
+	}
+	if n := a.dev.Stats().Get("rx_prio3_pause"); n != 3 || a.dev.Stats().Get("rx_prio4_pause") != 0 {
+		t.Errorf("%d PFC frames for priority 3, %d for 4", n, a.dev.Stats().Get("rx_prio4_pause"))
+	}
+}
+
+// until polls for what must come.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); {
+		if time.Now().After(end) {
+			t.Fatalf("not so after a minute: %s", what)
+		}
+	}
+}
