@@ -14,8 +14,10 @@ func padded(s string, n int) []byte { return append([]byte(s), make([]byte, n-le
 // A connection carries data both ways, private data arrive in their fields'
 // lengths, and both ends hear of the end.
 func TestConnectionFromBeginningToEnd(t *testing.T) {
+	t.Parallel()
 	for _, typ := range []ib.QPType{ib.RC, ib.UC} {
 		t.Run(typ.String(), func(t *testing.T) {
+			t.Parallel() // it waits for the timewait exit
 			a, b := newSides(t, nil)
 			x, y, req := connect(t, a, b, typ,
 				rdmacm.Options{Private: []byte("please"), ResponderResources: 3, InitiatorDepth: 5},

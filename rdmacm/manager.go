@@ -74,6 +74,14 @@ func (m *Manager) Counters() cm.Counters {
 	return m.machine.Counters()
 }
 
+// Connections returns how many connections, and requests of all kinds, the
+// manager remembers, those that have ended lately included.
+func (m *Manager) Connections() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.machine.Len()
+}
+
 // Close ends all that was made of the manager: peers are told, once, that their
 // connections end, queue pairs go to Error, waits return with ErrClosed. It
 // waits for the manager's goroutine. Close it before its device.

@@ -43,6 +43,15 @@ func newSide(t testing.TB, addr string, l link.Link, wrap func(link.Link) link.L
 	if s.dev, err = verbs.Open(verbs.Config{Addr: s.addr, Link: l, Wrap: wrap}); err != nil {
 		t.Fatal(err)
 	}
+	s.equip()
+	return s
+}
+
+// equip makes what a side has besides its device.
+func (s *side) equip() {
+	t := s.t
+	t.Helper()
+	var err error
 	if s.m, err = rdmacm.Open(s.dev); err != nil {
 		t.Fatal(err)
 	}
@@ -61,16 +70,19 @@ func newSide(t testing.TB, addr string, l link.Link, wrap func(link.Link) link.L
 	if s.mr, err = s.pd.RegisterMR(make([]byte, 4096), ib.AccessAll); err != nil {
 		t.Fatal(err)
 	}
-	return s
 }
 
 func (s *side) qp(typ ib.QPType) *verbs.QP {
 	s.t.Helper()
-	q, err := s.pd.CreateQP(verbs.QPConfig{Type: typ, SendCQ: s.cq, RecvCQ: s.cq, Cap: ib.QPCap{MaxSendWR: 8, MaxRecvWR: 8}})
+	q, err := s.newQP(typ)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return q
+}
+
+func (s *side) newQP(typ ib.QPType) (*verbs.QP, error) {
+	return s.pd.CreateQP(verbs.QPConfig{Type: typ, SendCQ: s.cq, RecvCQ: s.cq, Cap: ib.QPCap{MaxSendWR: 8, MaxRecvWR: 8}})
 }
 
 func (s *side) listen(space rdmacm.Space, port uint16) *rdmacm.Listener {

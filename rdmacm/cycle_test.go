@@ -1,0 +1,135 @@
+package rdmacm_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/rdmacm"
+	"github.com/verbena-rdma/verbena/verbs"
+)
+
+// Ten thousand connections, made and ended over UDP sockets, eight at a time, leave file descriptors, goroutines and memory as they were.
+func TestTenThousandCycles(t *testing.T) {
+	const cycles, port = 10_000, 14792
+	a, b := newUDPSide(t, "127.0.0.1", port), newUDPSide(t, "127.0.0.2", port)
+	l := b.listen(rdmacm.TCP, 7)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	route := a.route(b, 7)
+	run := func(n int) {
+		const workers = 8
+		errs := make(chan error, 2*workers)
+		for range workers {
+			go func() { errs <- b.serve(ctx, l, n/workers) }()
+			go func() { errs <- a.call(ctx, route, n/workers) }()
+		}
+		for range 2 * workers {
+			if err := <-errs; err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	run(1000)
+	before := take(t, a, b)
+	run(cycles)
+	after := take(t, a, b)
+	t.Logf("before %+v, after %+v", before, after)
+	if after.fds != before.fds {
+		t.Errorf("%d file descriptors before, %d after", before.fds, after.fds)
+	}
+	if after.goroutines > before.goroutines {
+		t.Errorf("%d goroutines before, %d after", before.goroutines, after.goroutines)
+	}
+	// What a connection would leave is hundreds of bytes; what tables have grown
+	// to while their time went on is not given back.
+	if grown := int64(after.heap) - int64(before.heap); grown > 4<<20 {
+		t.Errorf("the heap has grown by %d bytes, %d a connection", grown, grown/cycles)
+	}
+}
+
+func newUDPSide(t *testing.T, addr string, port uint16) *side {
+	t.Helper()
+	s := &side{t: t, addr: netip.MustParseAddr(addr)}
+	var err error
+	if s.dev, err = verbs.Open(verbs.Config{Addr: s.addr, Port: port}); err != nil {
+		t.Fatal(err)
+	}
+	s.equip()
+	return s
+}
+
+// call makes n connections and ends each.
+func (s *side) call(ctx context.Context, to rdmacm.Route, n int) error {
+	for range n {
+		q, err := s.newQP(ib.RC)
+		if err != nil {
+			return err
+		}
+		c, err := s.m.Dial(ctx, to, q, rdmacm.Options{})
+		if err == nil {
+			err = c.Disconnect(ctx, nil)
+		}
+		if err := errors.Join(err, q.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serve accepts n connections, each until it ends.
+func (s *side) serve(ctx context.Context, l *rdmacm.Listener, n int) error {
+	for range n {
+		req, err := l.Next(ctx)
+		if err != nil {
+			return err
+		}
+		q, err := s.newQP(ib.RC)
+		if err != nil {
+			return err
+		}
+		c, err := req.Accept(ctx, q, rdmacm.Options{})
+		if err != nil {
+			return err
+		}
+		<-c.Done()
+		if err := q.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// usage is what a process uses.
+type usage struct {
+	fds, goroutines int
+	heap            uint64
+}
+
+// take waits until all connections are forgotten, and measures.
+func take(t *testing.T, sides ...*side) usage {
+	t.Helper()
+	for _, s := range sides {
+		for s.m.Connections() > 0 {
+			select {
+			case <-time.After(10 * time.Millisecond):
+			case <-t.Context().Done():
+				t.Fatal("connections are remembered for ever")
+			}
+		}
+	}
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("no /proc")
+	}
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return usage{len(fds), runtime.NumGoroutine(), m.HeapAlloc}
+}
