@@ -63,10 +63,12 @@ const (
 	MWBind        Access = 1 << 4
 	ZeroBased     Access = 1 << 5 // remote addresses count from the start of the region
 	OnDemand      Access = 1 << 6 // accepted, no effect: user memory is always paged
+	RemoteFlush   Access = 1 << 8 // FLUSH to global visibility
+	RemotePersist Access = 1 << 9 // FLUSH to persistence: memory that has none is not registered so
 	RelaxedOrder  Access = 1 << 20
 	RemoteAll     Access = RemoteWrite | RemoteRead | RemoteAtomic
 	AccessAll     Access = LocalWrite | RemoteAll | MWBind
-	accessDefined        = AccessAll | ZeroBased | OnDemand | RelaxedOrder
+	accessDefined        = AccessAll | ZeroBased | OnDemand | RemoteFlush | RemotePersist | RelaxedOrder
 )
 
 // Undefined returns the bits of a that have no meaning.
@@ -84,6 +86,8 @@ func (a Access) String() string {
 		{MWBind, "MW_BIND"},
 		{ZeroBased, "ZERO_BASED"},
 		{OnDemand, "ON_DEMAND"},
+		{RemoteFlush, "FLUSH_GLOBAL"},
+		{RemotePersist, "FLUSH_PERSISTENT"},
 		{RelaxedOrder, "RELAXED_ORDERING"},
 	}
 	s := ""

@@ -58,6 +58,8 @@ const (
 	WCFetchAdd    WCOp = 4
 	WCBindMW      WCOp = 5
 	WCLocalInv    WCOp = 6
+	WCFlush       WCOp = 8
+	WCAtomicWrite WCOp = 9
 	WCRecv        WCOp = 128
 	WCRecvImm     WCOp = 129 // a WRITE with immediate consumed the receive
 )
@@ -78,6 +80,10 @@ func (o WCOp) String() string {
 		return "BIND_MW"
 	case WCLocalInv:
 		return "LOCAL_INV"
+	case WCFlush:
+		return "FLUSH"
+	case WCAtomicWrite:
+		return "ATOMIC_WRITE"
 	case WCRecv:
 		return "RECV"
 	case WCRecvImm:

@@ -19,13 +19,20 @@ const (
 	SendInv
 )
 
+// Operations of IBA vol.1 1.5, annex A19.
+const (
+	Flush       WROp = 14
+	AtomicWrite WROp = 15
+)
+
 var wrOpNames = [...]string{
 	"RDMA_WRITE", "RDMA_WRITE_WITH_IMM", "SEND", "SEND_WITH_IMM", "RDMA_READ",
 	"ATOMIC_CMP_AND_SWP", "ATOMIC_FETCH_AND_ADD", "LOCAL_INV", "BIND_MW", "SEND_WITH_INV",
+	"", "", "", "", "FLUSH", "ATOMIC_WRITE",
 }
 
 func (o WROp) String() string {
-	if int(o) < len(wrOpNames) {
+	if int(o) < len(wrOpNames) && wrOpNames[o] != "" {
 		return wrOpNames[o]
 	}
 	return fmt.Sprintf("WR opcode %d", uint8(o))
@@ -86,6 +93,9 @@ type Datagram struct {
 // SendWR is a work request for a send queue. Posting copies it, its SGL and,
 // with Inline, the payload: the caller may reuse them at once.
 //
+// An AtomicWrite writes the 8 bytes of its SGL or inline data to a remote address
+// that is a multiple of 8, in one step.
+//
 // An ATOMIC works on 8 bytes at a remote address that is a multiple of 8; its
 // SGL names 8 bytes, which receive the value before it. Both are words of the
 // host that they lie on, in its byte order.
@@ -103,7 +113,36 @@ type SendWR struct {
 	SwapAdd    uint64 // CompareSwap: the new value; FetchAdd: the addend
 	UD         Datagram
 	Bind       *Bind // BindMW. Borrowed.
+	Flush      FlushRange
 }
+
+// FlushRange is what a Flush work request asks for: that all that was written
+// before through this connection to Len bytes at Remote, or with FlushRegion to
+// its whole region, be brought as far as Placement says. The request completes
+// when it is.
+type FlushRange struct {
+	Len       uint32 // bytes; means nothing with FlushRegion
+	Placement FlushPlacement
+	Level     FlushLevel
+}
+
+// FlushPlacement is how far data is brought, with libibverbs' numbers.
+type FlushPlacement uint8
+
+// The placements; both may be asked for.
+const (
+	FlushGlobal     FlushPlacement = 1 << 0 // visible to everybody on the host
+	FlushPersistent FlushPlacement = 1 << 1 // survives a loss of power
+)
+
+// FlushLevel is which data is meant, with libibverbs' numbers.
+type FlushLevel uint8
+
+// The levels.
+const (
+	FlushRangeOnly FlushLevel = 0
+	FlushRegion    FlushLevel = 1
+)
 
 // Bind is what a BindMW work request asks for: that the window whose key has the
 // upper 24 bits of RKey opens Len bytes at Addr of the region LKey, under the

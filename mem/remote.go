@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"encoding/binary"
 	"sync/atomic"
 	"unsafe"
 
@@ -97,6 +98,39 @@ func (t *Table) Atomic(pd PD, qpn ib.QPN, key ib.RKey, va uint64, op ib.WROp, co
 	default:
 		return 0, FaultAccess // no atomic operation
 	}
+}
+
+// AtomicWrite stores the 8 bytes of src at va in one step, as one user of
+// sync/atomic would (IBA vol.1 1.5, annex A19). src is nil for a phantom payload. It
+// needs remote write access; FaultAlign is as in Atomic.
+func (t *Table) AtomicWrite(pd PD, qpn ib.QPN, key ib.RKey, va uint64, src []byte) Fault {
+	r := t.lookup(uint32(key))
+	if f := r.remote(pd, qpn, va, atomicLen, ib.RemoteWrite); f != FaultNone {
+		return f
+	}
+	if va%atomicLen != 0 {
+		return FaultAlign
+	}
+	if r.data == nil || src == nil {
+		return FaultNone
+	}
+	p := unsafe.Pointer(&r.data[va-r.Base])
+	if uintptr(p)%atomicLen != 0 {
+		return FaultAlign
+	}
+	atomic.StoreUint64((*uint64)(p), binary.NativeEndian.Uint64(src))
+	return FaultNone
+}
+
+// Flush checks a request to flush n bytes at va under key, or with whole all of
+// the region; need names the placements as access flags. There is nothing to do
+// besides: what was written is visible, and no memory here is persistent.
+func (t *Table) Flush(pd PD, qpn ib.QPN, key ib.RKey, va, n uint64, whole bool, need ib.Access) Fault {
+	r := t.lookup(uint32(key))
+	if whole && r != nil {
+		va, n = r.Base, 0
+	}
+	return r.remote(pd, qpn, va, n, need)
 }
 
 // compareSwap returns the value before.

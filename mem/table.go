@@ -94,6 +94,9 @@ func (r *Region) check() error {
 	if need := r.Access & (ib.RemoteWrite | ib.RemoteAtomic); need != 0 && r.Access&ib.LocalWrite == 0 {
 		return fmt.Errorf("register memory: access %v: %v needs LOCAL_WRITE: %w", r.Access, need, ErrAccess)
 	}
+	if r.Access&ib.RemotePersist != 0 {
+		return fmt.Errorf("register memory: access %v: this memory is not persistent: %w", r.Access, ErrAccess)
+	}
 	if end := r.Base + r.Len; end < r.Base && end != 0 {
 		return fmt.Errorf("register memory: %d bytes at 0x%x: at most %d fit there: %w",
 			r.Len, r.Base, -r.Base, ErrRange)

@@ -152,7 +152,7 @@ func TestRegisterEveryAccess(t *testing.T) {
 		for low := ib.Access(0); low < 128; low++ {
 			acc := low | 1<<bit
 			_, err := tab.Register(1, nil, 0, acc)
-			want := acc.Undefined() == 0 && (acc&(ib.RemoteWrite|ib.RemoteAtomic) == 0 || acc&ib.LocalWrite != 0)
+			want := acc.Undefined() == 0 && acc&ib.RemotePersist == 0 && (acc&(ib.RemoteWrite|ib.RemoteAtomic) == 0 || acc&ib.LocalWrite != 0)
 			if (err == nil) != want {
 				t.Errorf("access %v: %v", acc, err)
 			}

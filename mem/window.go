@@ -101,7 +101,7 @@ func (w *Window) admits(qpn ib.QPN) Fault {
 }
 
 // windowAccess is what a window may allow.
-const windowAccess = ib.RemoteAll | ib.ZeroBased
+const windowAccess = ib.RemoteAll | ib.RemoteFlush | ib.ZeroBased
 
 // Bind executes a bind for queue pair qpn of domain pd (IBA vol.1 10.6.7.2.1).
 // The upper 24 bits of b.RKey name the window; from now on it is reached by

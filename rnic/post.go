@@ -66,7 +66,7 @@ func (q *QP) fillSend(i int, w *ib.SendWR, reg InlineSource) error {
 	if most := q.maxMessage(); total > most {
 		return q.refuse(false, i, "message length", fmt.Sprintf("%d bytes", total), fmt.Sprintf("up to %d", most), ErrInvalid)
 	}
-	if w.Op.IsAtomic() && total != 8 {
+	if (w.Op.IsAtomic() || w.Op == ib.AtomicWrite) && total != 8 {
 		return q.refuse(false, i, "length of an atomic", fmt.Sprintf("%d bytes", total), "8", ErrInvalid)
 	}
 
@@ -78,6 +78,10 @@ func (q *QP) fillSend(i int, w *ib.SendWR, reg InlineSource) error {
 	}
 	s.ID, s.Op, s.Flags, s.Imm, s.Len = w.ID, w.Op, w.Flags, w.Imm, uint32(total)
 	s.Remote, s.Compare, s.SwapAdd, s.UD = w.Remote, w.Compare, w.SwapAdd, w.UD
+	if w.Op == ib.Flush {
+		s.SetFlush(&w.Flush)
+		return nil
+	}
 	if inline {
 		return q.fillInline(i, s, w, reg)
 	}
@@ -119,14 +123,19 @@ func (q *QP) checkSend(i int, w *ib.SendWR) error {
 	if len(w.SGL) > q.send.MaxSGE() {
 		return q.refuse(false, i, "number of elements", len(w.SGL), fmt.Sprintf("up to %d", q.send.MaxSGE()), ErrInvalid)
 	}
-	if w.Op.IsLocal() && len(w.SGL) > 0 {
+	if (w.Op.IsLocal() || w.Op == ib.Flush) && len(w.SGL) > 0 {
 		return q.refuse(false, i, fmt.Sprintf("number of elements of %v", w.Op), len(w.SGL), "0", ErrInvalid)
+	}
+	if f := &w.Flush; w.Op == ib.Flush &&
+		(f.Placement == 0 || f.Placement&^(ib.FlushGlobal|ib.FlushPersistent) != 0 || f.Level > ib.FlushRegion || f.Len > ib.MaxMessage) {
+		return q.refuse(false, i, "flush", fmt.Sprintf("%d bytes, placement 0x%x, level %d", f.Len, uint8(f.Placement), uint8(f.Level)),
+			fmt.Sprintf("up to %d bytes, placement 1 to 3, level 0 or 1", ib.MaxMessage), ErrInvalid)
 	}
 	if (w.Op == ib.BindMW) != (w.Bind != nil) {
 		return q.refuse(false, i, "bind", "missing, or given with another opcode than BIND_MW", "", ErrInvalid)
 	}
 	if w.Flags&ib.Inline != 0 {
-		if !w.Op.IsSend() && !w.Op.IsWrite() {
+		if !w.Op.IsSend() && !w.Op.IsWrite() && w.Op != ib.AtomicWrite {
 			return q.refuse(false, i, "flag Inline with opcode", w.Op, "with a SEND or WRITE", ErrInvalid)
 		}
 		if len(w.InlineData) > 0 && len(w.SGL) > 0 {
@@ -154,7 +163,7 @@ func (q *QP) takes(op ib.WROp) bool {
 		return true
 	case ib.Write, ib.WriteImm:
 		return q.typ != ib.UD
-	case ib.Read, ib.CompareSwap, ib.FetchAdd, ib.SendInv:
+	case ib.Read, ib.CompareSwap, ib.FetchAdd, ib.SendInv, ib.Flush, ib.AtomicWrite:
 		return q.typ == ib.RC
 	case ib.LocalInv, ib.BindMW:
 		return q.typ != ib.UD
@@ -165,7 +174,7 @@ func (q *QP) takes(op ib.WROp) bool {
 func opsOf(t ib.QPType) string {
 	switch t {
 	case ib.RC:
-		return "SEND, RDMA WRITE, RDMA READ, ATOMIC, BIND_MW, LOCAL_INV"
+		return "SEND, RDMA WRITE, RDMA READ, ATOMIC, ATOMIC WRITE, FLUSH, BIND_MW, LOCAL_INV"
 	case ib.UC:
 		return "SEND, RDMA WRITE, BIND_MW, LOCAL_INV"
 	case ib.UD:

@@ -286,8 +286,8 @@ func TestModifyErrors(t *testing.T) {
 			"modify QP 0x000011 from RESET to INIT: pkey_index 1: the partition table has rows 0 to 0",
 		},
 		{
-			ib.RC, ib.Reset, toInit, ib.Init, func(a *ib.QPAttr) { a.Access = 1<<9 | ib.RemoteRead }, ErrInvalid,
-			"modify QP 0x000011 from RESET to INIT: qp_access_flags REMOTE_READ|0x200: bits 0x200 are undefined; can be of LOCAL_WRITE|REMOTE_WRITE|REMOTE_READ|REMOTE_ATOMIC|MW_BIND",
+			ib.RC, ib.Reset, toInit, ib.Init, func(a *ib.QPAttr) { a.Access = 1<<10 | ib.RemoteRead }, ErrInvalid,
+			"modify QP 0x000011 from RESET to INIT: qp_access_flags REMOTE_READ|0x400: bits 0x400 are undefined; can be of LOCAL_WRITE|REMOTE_WRITE|REMOTE_READ|REMOTE_ATOMIC|MW_BIND",
 		},
 		{
 			ib.RC, ib.Reset, ib.AttrState, ib.RTS, nil, ErrState,

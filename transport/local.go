@@ -11,6 +11,16 @@ func (w *SendWQE) SetBind(b *ib.Bind) {
 	w.Compare, w.SwapAdd = b.Len, uint64(b.Access)<<32|uint64(b.LKey)
 }
 
+// SetFlush puts what a flush asks for into the fields of a slot.
+func (w *SendWQE) SetFlush(f *ib.FlushRange) {
+	w.Compare, w.SwapAdd = uint64(f.Len), uint64(f.Placement)<<8|uint64(f.Level)
+}
+
+// FlushRange returns what SetFlush has put there.
+func (w *SendWQE) FlushRange() ib.FlushRange {
+	return ib.FlushRange{Len: uint32(w.Compare), Placement: ib.FlushPlacement(w.SwapAdd >> 8), Level: ib.FlushLevel(w.SwapAdd)}
+}
+
 // Local executes a work request that puts nothing on the wire: a bind or an
 // invalidation. Engines call it once, when the request is reached. The fault is
 // for the completion's VendorErr.

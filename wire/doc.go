@@ -23,6 +23,6 @@
 // checks), ether and ip (outer headers), roce (whole frames).
 //
 // Read opcode.go (the table), packet.go (decode and build), then one file a
-// header in the order of the wire: bth.go, deth.go, reth.go, atomiceth.go,
+// header in the order of the wire: bth.go, deth.go, feth.go, reth.go, atomiceth.go,
 // aeth.go, immdt.go, ieth.go; last reason.go.
 package wire

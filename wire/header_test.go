@@ -120,6 +120,14 @@ func TestHeadersByByte(t *testing.T) {
 		h.Decode(b)
 		return h == atomic
 	})
+	// Reserved bits as they come mean nothing and leave as 0.
+	feth := wire.FETH{Placement: 3, Level: 1}
+	check("FETH", "00000013", feth.Encode, func(b []byte) bool {
+		var h wire.FETH
+		b[0], b[1], b[2], b[3] = 0xFF, 0xFF, 0xFF, b[3]|0xC0
+		h.Decode(b)
+		return h == feth
+	})
 	aeth := wire.AETH{Syndrome: 0x63, MSN: 0x123456}
 	check("AETH", "63123456", aeth.Encode, func(b []byte) bool {
 		var h wire.AETH

@@ -37,6 +37,8 @@ const (
 	RCFetchAdd       Opcode = 0x14
 	RCSendLastInv    Opcode = 0x16
 	RCSendOnlyInv    Opcode = 0x17
+	RCFlush          Opcode = 0x1C // IBA vol.1 1.5, annex A19
+	RCAtomicWrite    Opcode = 0x1D // IBA vol.1 1.5, annex A19
 
 	UCSendFirst    Opcode = 0x20
 	UCSendMiddle   Opcode = 0x21
@@ -70,12 +72,14 @@ const (
 	KindAck               // ACK, RNR NAK or NAK: the syndrome tells which
 	KindAtomicAck         // answer to KindAtomic
 	KindCNP               // congestion notification
+	KindFlush             // FLUSH; answered by an empty READ response
+	KindAtomicWrite       // ATOMIC WRITE; answered by an empty READ response
 )
 
 var kindNames = [...]string{
 	KindSend: "SEND", KindWrite: "RDMA WRITE", KindReadRequest: "RDMA READ Request",
 	KindAtomic: "ATOMIC", KindReadResponse: "RDMA READ response", KindAck: "Acknowledge",
-	KindAtomicAck: "ATOMIC Acknowledge", KindCNP: "CNP",
+	KindAtomicAck: "ATOMIC Acknowledge", KindCNP: "CNP", KindFlush: "FLUSH", KindAtomicWrite: "ATOMIC WRITE",
 }
 
 func (k Kind) String() string {
@@ -123,6 +127,7 @@ type Headers uint16
 // The headers, in the order in which they stand on the wire.
 const (
 	HdrDETH Headers = 1 << iota
+	HdrFETH
 	HdrRETH
 	HdrAtomicETH
 	HdrAETH
@@ -140,6 +145,7 @@ var headerLens = [...]struct {
 	len int
 }{
 	{HdrDETH, DETHLen},
+	{HdrFETH, FETHLen},
 	{HdrRETH, RETHLen},
 	{HdrAtomicETH, AtomicETHLen},
 	{HdrAETH, AETHLen},
@@ -212,6 +218,8 @@ var opRows = [...]OpInfo{
 	{Op: RCFetchAdd, Name: "RC FetchAdd", Transport: ib.RC, Kind: KindAtomic, Pos: PosOnly, Headers: HdrAtomicETH},
 	{Op: RCSendLastInv, Name: "RC SEND Last with Invalidate", Transport: ib.RC, Kind: KindSend, Pos: PosLast, Headers: HdrIETH, Payload: true},
 	{Op: RCSendOnlyInv, Name: "RC SEND Only with Invalidate", Transport: ib.RC, Kind: KindSend, Pos: PosOnly, Headers: HdrIETH, Payload: true},
+	{Op: RCFlush, Name: "RC FLUSH", Transport: ib.RC, Kind: KindFlush, Pos: PosOnly, Headers: HdrFETH | HdrRETH},
+	{Op: RCAtomicWrite, Name: "RC ATOMIC WRITE", Transport: ib.RC, Kind: KindAtomicWrite, Pos: PosOnly, Headers: HdrRETH, Payload: true},
 
 	{Op: UCSendFirst, Name: "UC SEND First", Transport: ib.UC, Kind: KindSend, Pos: PosFirst, Payload: true},
 	{Op: UCSendMiddle, Name: "UC SEND Middle", Transport: ib.UC, Kind: KindSend, Pos: PosMiddle, Payload: true},

@@ -32,10 +32,10 @@ func TestTableAgreesWithItsNames(t *testing.T) {
 			}
 		}
 		kinds := map[wire.Kind]bool{
-			wire.KindSend: has("SEND"), wire.KindWrite: has("WRITE"), wire.KindReadRequest: has("READ Request"),
+			wire.KindSend: has("SEND"), wire.KindWrite: has("RDMA WRITE"), wire.KindReadRequest: has("READ Request"),
 			wire.KindReadResponse: has("READ response"), wire.KindAck: has("RC Acknowledge"),
 			wire.KindAtomicAck: has("ATOMIC Acknowledge"), wire.KindAtomic: has("CmpSwap") || has("FetchAdd"),
-			wire.KindCNP: has("CNP"),
+			wire.KindCNP: has("CNP"), wire.KindFlush: has("FLUSH"), wire.KindAtomicWrite: has("ATOMIC WRITE"),
 		}
 		for k, is := range kinds {
 			if (i.Kind == k) != is {
@@ -45,17 +45,19 @@ func TestTableAgreesWithItsNames(t *testing.T) {
 		if i.Response != (has("response") || has("Acknowledge")) {
 			t.Errorf("%s: response %v", i.Name, i.Response)
 		}
-		// A RETH stands in the first packet of a WRITE and in a READ request.
-		reth := i.Kind == wire.KindReadRequest || i.Kind == wire.KindWrite && i.Pos.Starts()
+		// A RETH stands in the first packet of a WRITE and in a READ request, and
+		// in the two of IBA 1.5.
+		reth := i.Kind == wire.KindReadRequest || i.Kind == wire.KindFlush || i.Kind == wire.KindAtomicWrite || i.Kind == wire.KindWrite && i.Pos.Starts()
 		// An AETH stands in every response but the middle of a READ's.
 		aeth := i.Response && i.Pos != wire.PosMiddle
 		if i.Headers.Has(wire.HdrRETH) != reth || i.Headers.Has(wire.HdrAETH) != aeth ||
 			i.Headers.Has(wire.HdrDETH) != (i.Transport == ib.UD) ||
 			i.Headers.Has(wire.HdrAtomicETH) != (i.Kind == wire.KindAtomic) ||
+			i.Headers.Has(wire.HdrFETH) != (i.Kind == wire.KindFlush) ||
 			i.Headers.Has(wire.HdrAtomicAckETH) != (i.Kind == wire.KindAtomicAck) {
 			t.Errorf("%s: headers %b", i.Name, i.Headers)
 		}
-		if i.Payload != (i.Kind == wire.KindSend || i.Kind == wire.KindWrite || i.Kind == wire.KindReadResponse) {
+		if i.Payload != (i.Kind == wire.KindSend || i.Kind == wire.KindWrite || i.Kind == wire.KindReadResponse || i.Kind == wire.KindAtomicWrite) {
 			t.Errorf("%s: payload %v", i.Name, i.Payload)
 		}
 		if i.Len != wire.BTHLen+i.Headers.Len() || i.Len > wire.MaxHeaderLen {
@@ -65,7 +67,7 @@ func TestTableAgreesWithItsNames(t *testing.T) {
 			t.Errorf("%s: consumes a receive: %v", i.Name, !want)
 		}
 	})
-	if n != 23+12+2+1 {
+	if n != 25+12+2+1 {
 		t.Errorf("%d opcodes", n)
 	}
 }
@@ -87,7 +89,7 @@ func TestUnknownOpcodes(t *testing.T) {
 			known++
 		}
 	}
-	if known != 38 {
+	if known != 40 {
 		t.Errorf("%d known", known)
 	}
 	if got := wire.Opcode(0x15).String(); got != "opcode 0x15" {

@@ -34,6 +34,7 @@ type Packet struct {
 	Imm  uint32  // ImmDt, host order
 	IETH ib.RKey // the key to invalidate
 	DETH DETH
+	FETH FETH
 	RETH RETH
 
 	Atomic    AtomicETH
@@ -104,6 +105,10 @@ func (p *Packet) decodeHeaders(h Headers, b []byte) {
 	if h&HdrDETH != 0 {
 		p.DETH.Decode(b)
 		b = b[DETHLen:]
+	}
+	if h&HdrFETH != 0 {
+		p.FETH.Decode(b)
+		b = b[FETHLen:]
 	}
 	if h&HdrRETH != 0 {
 		p.RETH.Decode(b)
@@ -182,6 +187,10 @@ func (p *Packet) encodeHeaders(h Headers, b []byte) {
 	if h&HdrDETH != 0 {
 		p.DETH.Encode(b)
 		b = b[DETHLen:]
+	}
+	if h&HdrFETH != 0 {
+		p.FETH.Encode(b)
+		b = b[FETHLen:]
 	}
 	if h&HdrRETH != 0 {
 		p.RETH.Encode(b)

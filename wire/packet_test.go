@@ -69,6 +69,9 @@ func only(p wire.Packet) wire.Packet {
 	if !h.Has(wire.HdrRETH) {
 		p.RETH = wire.RETH{}
 	}
+	if !h.Has(wire.HdrFETH) {
+		p.FETH = wire.FETH{}
+	}
 	if !h.Has(wire.HdrDETH) {
 		p.DETH = wire.DETH{}
 	}

@@ -281,6 +281,8 @@ func kindOf(info *wire.OpInfo, b []byte) Kind {
 		return AtomicAck
 	case wire.KindCNP:
 		return CNP
+	case wire.KindFlush, wire.KindAtomicWrite:
+		return 0 // no rule names them
 	case wire.KindAck:
 		if len(b) <= wire.BTHLen {
 			return 0

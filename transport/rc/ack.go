@@ -25,7 +25,7 @@ func (e *Engine) receiveResponse(now clock.Time, p *wire.Packet, info *wire.OpIn
 		e.receiveReadResponse(now, p, info, data, n)
 	case wire.KindAtomicAck:
 		e.receiveAtomicAck(now, p)
-	case wire.KindSend, wire.KindWrite, wire.KindReadRequest, wire.KindAtomic, wire.KindCNP:
+	case wire.KindSend, wire.KindWrite, wire.KindReadRequest, wire.KindAtomic, wire.KindCNP, wire.KindFlush, wire.KindAtomicWrite:
 	}
 	e.checkDrained()
 }
@@ -198,6 +198,11 @@ func (e *Engine) receiveReadResponse(now clock.Time, p *wire.Packet, info *wire.
 		return
 	}
 	w := e.cfg.Send.At(e.cfg.Send.Head())
+	if answeredEmpty(w.Op) && n == 0 && info.Pos == wire.PosOnly && p.AETH.Syndrome.Kind() == wire.AckACK {
+		e.answered(now, w, p.PSN.Add(1))
+		e.takeCredits(&p.AETH)
+		return
+	}
 	if w.Op != ib.Read {
 		e.fail(ib.BadRespErr, uint32(transport.DropOpcode))
 		return
@@ -272,6 +277,7 @@ var sendOpcodes = [...]ib.WCOp{
 	ib.Write: ib.WCWrite, ib.WriteImm: ib.WCWrite, ib.Send: ib.WCSend, ib.SendImm: ib.WCSend,
 	ib.Read: ib.WCRead, ib.CompareSwap: ib.WCCompareSwap, ib.FetchAdd: ib.WCFetchAdd,
 	ib.LocalInv: ib.WCLocalInv, ib.BindMW: ib.WCBindMW, ib.SendInv: ib.WCSend,
+	ib.Flush: ib.WCFlush, ib.AtomicWrite: ib.WCAtomicWrite,
 }
 
 func sendOpcode(o ib.WROp) ib.WCOp {

@@ -61,6 +61,8 @@ func access(s string) ib.Access {
 			a |= ib.RemoteAtomic
 		case "zero":
 			a |= ib.ZeroBased
+		case "flush":
+			a |= ib.RemoteFlush
 		case "all":
 			a |= ib.AccessAll
 		}
@@ -191,6 +193,7 @@ func (pl *play) connect(m args) {
 var ops = map[string]ib.WROp{
 	"write": ib.Write, "write-imm": ib.WriteImm, "send": ib.Send, "send-imm": ib.SendImm, "send-inv": ib.SendInv,
 	"read": ib.Read, "cas": ib.CompareSwap, "faa": ib.FetchAdd, "bind": ib.BindMW, "local-inv": ib.LocalInv,
+	"flush": ib.Flush, "atomic-write": ib.AtomicWrite,
 }
 
 func (pl *play) post(n *node, name string, m args) {
@@ -238,6 +241,12 @@ func (pl *play) post(n *node, name string, m args) {
 		if m["lkey"] == "bad" {
 			wr.Bind.LKey ^= 0x5A5A5A5A
 		}
+	}
+	if op == ib.Flush {
+		wr.Flush = ib.FlushRange{
+			Len: uint32(size), Placement: ib.FlushPlacement(m.int(t, "place", 1, 0)), Level: ib.FlushLevel(m.int(t, "level", 0, 0)),
+		}
+		size, m = 0, args{"sges": "0", "fence": m["fence"]}
 	}
 	if op.IsLocal() {
 		size, m = 0, args{"unsignaled": m["unsignaled"], "fence": m["fence"], "sges": "0"}
@@ -487,6 +496,7 @@ func (pl *play) inject(n *node, m args) {
 		p.Atomic.RKey ^= 0x5A5A5A5A
 	}
 	p.AETH = wire.AETH{Syndrome: wire.AETHSyndrome(m.int(t, "syn", 0x1F, 0)), MSN: ib.MSN(m.int(t, "msn", 0, 0))}
+	p.FETH = wire.FETH{Placement: uint8(m.int(t, "place", 0, 0)), Level: uint8(m.int(t, "level", 0, 0))}
 	p.Imm, p.AtomicAck = uint32(m.int(t, "imm", 0, 0)), uint64(m.int(t, "result", 0, 0))
 	p.Payload = bytes.Repeat([]byte{0x77}, m.int(t, "len", 0, 0))
 	n.eng.Receive(pl.now, &p, &transport.In{})

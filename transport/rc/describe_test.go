@@ -28,6 +28,9 @@ func describe(p packet, to *node) string {
 	}
 	s := fmt.Sprintf("%s psn=%06x", strings.TrimPrefix(q.Op.String(), "RC "), uint32(q.PSN))
 	h := q.Info.Headers
+	if h.Has(wire.HdrFETH) {
+		s += fmt.Sprintf(" place=%d level=%d", q.FETH.Placement, q.FETH.Level)
+	}
 	if h.Has(wire.HdrRETH) {
 		s += fmt.Sprintf(" va=%+d len=%d", int64(q.RETH.VA-to.mr.Base), q.RETH.Len)
 	}

@@ -62,5 +62,5 @@
 //	        that were due before a responder's own error still leave
 //
 // Read engine.go, requester.go, segment.go, local.go, ack.go, retry.go, then
-// responder.go, read.go, atomic.go, replay.go, and last flush.go and why.go.
+// responder.go, read.go, atomic.go, empty.go, replay.go, and last flush.go and why.go.
 package rc

@@ -9,7 +9,7 @@ import (
 // saved is a READ or ATOMIC request that the responder remembers: to answer it,
 // and to answer its duplicates.
 type saved struct {
-	kind        wire.Kind // KindReadRequest or KindAtomic
+	kind        wire.Kind // KindReadRequest, KindAtomic, KindFlush or KindAtomicWrite
 	due         bool      // an answer has to be sent, from cur to stop
 	fresh       bool      // not answered to the end even once
 	first, last ib.PSN    // of the request
@@ -163,6 +163,12 @@ func (e *Engine) receiveDuplicate(a *arrival) {
 				r.saved.again(s, a.p.PSN, stop)
 				return
 			}
+		}
+	case wire.KindFlush, wire.KindAtomicWrite:
+		h := &a.p.RETH
+		if s := r.saved.find(a.p.PSN); s != nil && s.kind == a.info.Kind && s.va == h.VA && s.rkey == h.RKey {
+			r.saved.again(s, s.first, s.last)
+			return
 		}
 	case wire.KindAtomic:
 		h := &a.p.Atomic

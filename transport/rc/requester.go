@@ -233,7 +233,7 @@ func (e *Engine) wants(s *segment) int {
 // whole scatter/gather list is checked before the first packet of a message.
 func (e *Engine) validate(s *segment) ib.WCStatus {
 	w := s.w
-	if w.Op > ib.SendInv {
+	if w.Op > ib.SendInv && !answeredEmpty(w.Op) {
 		return ib.LocQPOpErr
 	}
 	if w.Len > ib.MaxMessage {
@@ -243,19 +243,19 @@ func (e *Engine) validate(s *segment) ib.WCStatus {
 	if response && e.attr.MaxRdAtomic == 0 {
 		return ib.LocQPOpErr
 	}
-	if w.Flags&ib.Inline != 0 && !response {
+	if w.Flags&ib.Inline != 0 && !fetches(w.Op) {
 		if uint64(len(w.Inline)) < uint64(s.off)+uint64(s.len) {
 			return ib.LocLenErr
 		}
 		return ib.Success
 	}
-	if response || !w.Started && s.pos == wire.PosFirst {
+	if fetches(w.Op) || !w.Started && s.pos == wire.PosFirst {
 		// Local write access is looked at when the data comes.
 		if f := e.cfg.Mem.Check(e.cfg.PD, w.SGL, 0); f != 0 {
 			return ib.LocProtErr
 		}
 	}
-	if response {
+	if fetches(w.Op) {
 		return ib.Success
 	}
 	sc := e.cfg.Scratch

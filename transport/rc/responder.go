@@ -143,6 +143,12 @@ func (e *Engine) checkRights(a *arrival) verdict {
 		need = ib.RemoteRead
 	case wire.KindAtomic:
 		need = ib.RemoteAtomic
+	case wire.KindAtomicWrite:
+		need = ib.RemoteWrite
+	case wire.KindFlush:
+		if need = flushAccess(a.p.FETH.Placement); need == 0 || a.p.FETH.Level > uint8(ib.FlushRegion) {
+			return e.refuse(wire.NAKInvalid, transport.DropOpcode)
+		}
 	case wire.KindSend:
 	case wire.KindReadResponse, wire.KindAck, wire.KindAtomicAck, wire.KindCNP:
 		return e.refuse(wire.NAKInvalid, transport.DropOpcode)
@@ -158,7 +164,7 @@ func (e *Engine) checkRights(a *arrival) verdict {
 func (e *Engine) checkResources(a *arrival) verdict {
 	r := &e.rsp
 	switch a.info.Kind {
-	case wire.KindReadRequest, wire.KindAtomic:
+	case wire.KindReadRequest, wire.KindAtomic, wire.KindFlush, wire.KindAtomicWrite:
 		if !r.saved.hasRoom(int(e.attr.MaxDestRdAtomic)) {
 			return e.refuse(wire.NAKInvalid, transport.DropOpcode)
 		}
@@ -200,8 +206,15 @@ func (e *Engine) checkLength(a *arrival) verdict {
 		}
 		return proceed
 	}
-	if kind == wire.KindAtomic {
+	switch kind {
+	case wire.KindAtomic, wire.KindFlush:
 		return proceed
+	case wire.KindAtomicWrite:
+		if n != atomicWriteLen || a.p.RETH.Len != atomicWriteLen {
+			return e.refuse(wire.NAKInvalid, transport.DropLength)
+		}
+		return proceed
+	case wire.KindSend, wire.KindWrite, wire.KindReadRequest, wire.KindReadResponse, wire.KindAck, wire.KindAtomicAck, wire.KindCNP:
 	}
 	mtu := int(e.mtu)
 	if !pos.Ends() && n != mtu || n > mtu || pos == wire.PosLast && n == 0 {
@@ -246,7 +259,7 @@ func (e *Engine) checkMemory(a *arrival) verdict {
 		if _, f := e.cfg.Mem.Remote(e.cfg.PD, e.cfg.QPN, h.RKey, h.VA, uint64(h.Len), ib.RemoteRead); f != mem.FaultNone {
 			return e.refuse(wire.NAKRemoteAccess, transport.DropAccess)
 		}
-	case wire.KindSend, wire.KindAtomic:
+	case wire.KindSend, wire.KindAtomic, wire.KindFlush, wire.KindAtomicWrite:
 	case wire.KindReadResponse, wire.KindAck, wire.KindAtomicAck, wire.KindCNP:
 	}
 	return proceed
@@ -277,6 +290,9 @@ func (e *Engine) execute(a *arrival) verdict {
 		return done
 	case wire.KindAtomic:
 		e.executeAtomic(a)
+		return done
+	case wire.KindFlush, wire.KindAtomicWrite:
+		e.executeEmpty(a)
 		return done
 	case wire.KindReadResponse, wire.KindAck, wire.KindAtomicAck, wire.KindCNP:
 	}

@@ -130,7 +130,7 @@ func newNode(t tester, name string, qpn ib.QPN, base uint64, o options) *node {
 		n.mr, err = n.mem.RegisterPhantom(pd, uint64(o.mem), base, ib.AccessAll)
 	} else {
 		n.buf = make([]byte, o.mem)
-		n.mr, err = n.mem.Register(pd, n.buf, base, ib.AccessAll)
+		n.mr, err = n.mem.Register(pd, n.buf, base, ib.AccessAll|ib.RemoteFlush)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -182,6 +182,9 @@ func (n *node) wr(now clock.Time, wr ib.SendWR) {
 	w.Remote, w.Compare, w.SwapAdd = wr.Remote, wr.Compare, wr.SwapAdd
 	if wr.Bind != nil {
 		w.SetBind(wr.Bind)
+	}
+	if wr.Op == ib.Flush {
+		w.SetFlush(&wr.Flush)
 	}
 	w.SGL = append(w.SGL, wr.SGL...)
 	for _, s := range wr.SGL {

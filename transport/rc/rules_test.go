@@ -23,9 +23,14 @@ import (
 // vocabulary, and counted as shown where a transcript really produced them.
 var rules = []string{
 	"ACK coalescing",
+	"ATOMIC WRITE",
+	"ATOMIC WRITE executes once",
+	"ATOMIC WRITE is refused",
 	"ATOMIC executes once",
 	"AckReq",
 	"AckReq before the window is full",
+	"FLUSH",
+	"FLUSH is refused",
 	"NAK code to status",
 	"NAK sequence error",
 	"PSN wrap",

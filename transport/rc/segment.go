@@ -29,7 +29,13 @@ const overhead = 32
 
 // expectsResponse reports whether an acknowledgement alone does not complete
 // the operation.
-func expectsResponse(o ib.WROp) bool { return o == ib.Read || o.IsAtomic() }
+func expectsResponse(o ib.WROp) bool { return fetches(o) || answeredEmpty(o) }
+
+// fetches reports whether the response brings data for the request's list.
+func fetches(o ib.WROp) bool { return o == ib.Read || o.IsAtomic() }
+
+// answeredEmpty reports whether the response is an empty READ response.
+func answeredEmpty(o ib.WROp) bool { return o == ib.Flush || o == ib.AtomicWrite }
 
 // consumesReceive reports whether the operation takes a receive of the peer.
 func consumesReceive(o ib.WROp) bool { return o.IsSend() || o == ib.WriteImm }
@@ -152,6 +158,10 @@ func requestOp(o ib.WROp, p wire.Position) wire.Opcode {
 		return wire.RCCompareSwap
 	case ib.FetchAdd:
 		return wire.RCFetchAdd
+	case ib.Flush:
+		return wire.RCFlush
+	case ib.AtomicWrite:
+		return wire.RCAtomicWrite
 	case ib.Send, ib.LocalInv, ib.BindMW: // the last two never come here: see local.go
 	}
 	return sendOps[p]
@@ -181,6 +191,10 @@ func (e *Engine) emitRequest(now clock.Time, out *transport.Out) {
 	default:
 		if out.Info.Headers.Has(wire.HdrRETH) {
 			out.RETH = wire.RETH{VA: w.Remote.Addr, RKey: w.Remote.RKey, Len: w.Len}
+		}
+		if w.Op == ib.Flush {
+			f := w.FlushRange()
+			out.RETH.Len, out.FETH = f.Len, wire.FETH{Placement: uint8(f.Placement), Level: uint8(f.Level)}
 		}
 		out.Imm, out.IETH = w.Imm, ib.RKey(w.Imm)
 		out.Len = int(s.len)
