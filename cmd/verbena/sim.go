@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +54,7 @@ func (a app) simRunE(run func(cmd *cobra.Command, args []string) error) func(*co
 		case errors.Is(err, context.Canceled):
 			return err
 		}
-		fmt.Fprintf(a.err, "%s: %s\n", cmd.CommandPath(), oneLine(err.Error()))
+		a.note(cmd.CommandPath() + ": " + err.Error())
 		asJSON, flagErr := cmd.Flags().GetBool("json")
 		if out, ok := a.out.(*counter); flagErr == nil && asJSON && (!ok || out.n == 0) {
 			_ = writeJSON(a.out, map[string]string{"program": cmd.CommandPath(), "error": oneLine(err.Error())})
@@ -73,12 +74,12 @@ type simChange struct {
 func (s *simChange) flags(c *cobra.Command) {
 	f := c.Flags()
 	if s.setName == "" {
-		s.setName, s.setHelp = "set", "change a key of the scenario, as in switch.ecn.kmin=8KB; short where it is clear: ecn.kmin; may be repeated"
+		s.setName, s.setHelp = "set", "change a key of the scenario by `key=value`, as in switch.ecn.kmin=8KB; short where it is clear: ecn.kmin; may be repeated"
 	}
-	f.StringArrayVar(&s.sets, s.setName, nil, s.setHelp+" (`key=value`)")
-	f.StringVar(&s.tables, "tables", "", "put the tables of a switch over the scenario's switches: a config_db.json of SONiC (`file`)")
-	f.StringVar(&s.seed, "seed", "", "seed of every random choice (`n`)")
-	f.StringVar(&s.duration, "duration", "", "virtual time after which the run ends in any case (`t`, as in 10ms)")
+	f.StringArrayVar(&s.sets, s.setName, nil, s.setHelp)
+	f.StringVar(&s.tables, "tables", "", "put the tables of a SONiC switch, a config_db.json, over the scenario's switches (a `file`)")
+	f.StringVar(&s.seed, "seed", "", "`seed` of every random choice")
+	f.StringVar(&s.duration, "duration", "", "virtual `time` after which the run ends in any case, as in 10ms")
 }
 
 // change reads what the flags name.
@@ -124,8 +125,16 @@ func commandLine(words ...string) string {
 	return strings.Join(words, " ")
 }
 
-// note tells something beside the output.
-func (a app) note(text string) { fmt.Fprintln(a.err, oneLine(text)) }
+// note tells something beside the output. It may be about a file that somebody
+// else has written.
+func (a app) note(text string) {
+	fmt.Fprintln(a.err, strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, oneLine(text)))
+}
 
 // notes tells several things.
 func (a app) notes(list []string) {

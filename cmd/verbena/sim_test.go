@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"unicode"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -236,6 +237,31 @@ func TestSimBrokenPipeIsQuiet(t *testing.T) {
 		status := run(t.Context(), app{in: strings.NewReader(""), out: closed{}, err: &errs}, append([]string{"verbena", "sim"}, args...))
 		if status != simBroken || errs.Len() > 0 {
 			t.Errorf("%q: status %d, %q", args, status, &errs)
+		}
+	}
+}
+
+// What a file says is text, and never commands to a terminal.
+func TestSimHostileNames(t *testing.T) {
+	f := file(t, "hostile.yaml", `title: "a\e[31mb\r\u202ec"
+topology: {kind: star, hosts: 4}
+switch: {buffer: {headroom: 1KB}}
+workload: [{name: "in\e]0;x\a", kind: incast, src: host1..host3, dst: host0, bytes: 40KB}]
+expect: [{what: "flow.in\e[1m.goodput", min: 1, source: "x\e[2J"}]
+`)
+	for _, args := range [][]string{
+		{"run", f},
+		{"run", f, "-v"},
+		{"check", f},
+		{"show", f, "--graph"},
+		{"compare", f, "--set", "seed=2"},
+		{"sweep", f, "--set", "seed=1,2", "-o", ""},
+		{"run", f, "--set", "title=[\x1b"},
+		{"run", f, "--set", "workload[0].dst=\x1b[1m"},
+	} {
+		_, out, errs := sim(t.Context(), args...)
+		if i := strings.IndexFunc(out+errs, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 {
+			t.Errorf("%q prints %q", args, (out + errs)[max(0, i-20):i+5])
 		}
 	}
 }

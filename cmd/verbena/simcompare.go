@@ -37,10 +37,10 @@ func (a app) simCompareCommand() *cobra.Command {
 		Args: cobra.RangeArgs(1, 2),
 		RunE: a.simRunE(func(cmd *cobra.Command, args []string) error { return a.simCompare(cmd.Context(), args, &s) }),
 	}
-	s.setName, s.setHelp = "set", "change a key of B; may be repeated"
+	s.setName, s.setHelp = "set", "change a key of B by `key=value`; may be repeated"
 	s.flags(c)
 	f := c.Flags()
-	f.StringArrayVar(&s.first.sets, "set-a", nil, "change a key of A (`key=value`)")
+	f.StringArrayVar(&s.first.sets, "set-a", nil, "change a key of A by `key=value`; may be repeated")
 	f.StringArrayVar(&s.metrics, "metric", nil, "compare another `number` too, as in flow.long.fct.p99 (see docs/sim.md); may be repeated")
 	f.StringVarP(&s.dir, "out", "o", "", "write both results as a.json and b.json, and the comparison, into `dir`")
 	f.BoolVar(&s.asJSON, "json", false, "print JSON")

@@ -43,7 +43,7 @@ func (a app) simSweepCommand() *cobra.Command {
 			return a.simSweep(cmd.Context(), args[0], &s)
 		}),
 	}
-	s.setName, s.setHelp = "set", "set a key to each of several values, or all points to one; may be repeated"
+	s.setName, s.setHelp = "set", "set a key to each of several values, `key=value,value`, or at all points to one; may be repeated"
 	s.flags(c)
 	f := c.Flags()
 	f.StringArrayVar(&s.metrics, "metric", nil, "a `number` of each run, as in flow.long.goodput (see docs/sim.md); may be repeated")

@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/verbena-rdma/verbena/fabric/explain"
 	"github.com/verbena-rdma/verbena/fabric/lab"
 	"github.com/verbena-rdma/verbena/fabric/result"
 	"github.com/verbena-rdma/verbena/fabric/sim"
@@ -43,7 +42,7 @@ func Brief(ctx context.Context, w io.Writer, name string, bar *Bar) error {
 			return context.Canceled
 		}
 		if i == 0 {
-			verdict = explain.Explain(o.Result).Line()
+			verdict = o.Story().Line()
 		}
 		sides = append(sides, Side{v.Name, o.Result})
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/verbena-rdma/verbena/fabric"
+	"github.com/verbena-rdma/verbena/fabric/explain"
 	"github.com/verbena-rdma/verbena/fabric/result"
 	"github.com/verbena-rdma/verbena/fabric/topo"
 )
@@ -33,6 +34,16 @@ type Outcome struct {
 	Stopped  bool    // by the context: the result is that of a part
 	Frames   uint64  // captured
 	Missed   uint64  // not captured: record.pcap_packets
+
+	story *explain.Story // of Result, once it is asked for
+}
+
+// Story returns why the run went as it did.
+func (o *Outcome) Story() *explain.Story {
+	if o.story == nil {
+		o.story = explain.Explain(o.Result)
+	}
+	return o.story
 }
 
 // chunk is how many events happen between two looks at the context: some

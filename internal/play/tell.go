@@ -31,7 +31,7 @@ const (
 func (o *Outcome) Tell(w io.Writer, long Telling) error {
 	var b bytes.Buffer
 	o.head(&b)
-	story := explain.Explain(o.Result)
+	story := o.Story()
 	if long == Long {
 		_ = story.Text(&b, width)
 		fmt.Fprintln(&b)

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/verbena-rdma/verbena/fabric/explain"
 	"github.com/verbena-rdma/verbena/fabric/report"
 	"github.com/verbena-rdma/verbena/fabric/topo"
 	"github.com/verbena-rdma/verbena/fabric/work"
@@ -20,7 +19,7 @@ import (
 // other sections, the command that repeats it, and the program's version.
 func (o *Outcome) Page(more []report.Section, command, version string) report.Page {
 	p := report.Page{Command: command, Version: version}
-	for _, s := range explain.Explain(o.Result).Sections(width) {
+	for _, s := range o.Story().Sections(width) {
 		p.Sections = append(p.Sections, report.Section{Title: s.Title, Text: s.Text})
 	}
 	if len(o.Checks) > 0 {
@@ -38,7 +37,7 @@ func (o *Outcome) Page(more []report.Section, command, version string) report.Pa
 func (o *Outcome) WriteDir(dir string, p report.Page) ([]string, error) {
 	files := append([]report.File{
 		{Name: "scenario.yaml", Write: o.writeScenario},
-		{Name: "explain.txt", Write: func(w io.Writer) error { return explain.Explain(o.Result).Text(w, width) }},
+		{Name: "explain.txt", Write: func(w io.Writer) error { return o.Story().Text(w, width) }},
 	}, report.Files(o.Result, p)...)
 	return writeFiles(dir, files)
 }
