@@ -42,7 +42,7 @@ func (r *Run) admit(f *work.Flow) error {
 		Bytes: f.Bytes, Op: f.Op.String(), Service: serviceName(f), DstPort: 4791,
 		Start: f.Start, Received: sim.Never, Finish: sim.Never, QPs: max(1, int(f.QPs)),
 	}
-	out.Prio = r.prioOf(f)
+	out.Prio, out.RateLimit = r.prioOf(f), f.Rate*sim.Rate(out.QPs)
 	r.out = append(r.out, out)
 	st := flowState{endless: f.Endless && f.Bytes == 0, delay: f.Start}
 	for _, a := range f.After {

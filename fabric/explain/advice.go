@@ -110,6 +110,10 @@ func (a *adviser) loss() {
 		a.say("its packets had nowhere to go", "", "mend the link at %s, or give its traffic another way", a.s.Verdict.At)
 		return
 	}
+	if l.Drops == 0 && l.Cut == 0 && l.Timeouts > 0 && l.Again > 0 {
+		a.say(fmt.Sprintf("%s with nothing lost: packets wait longer than the timer, and are sent again for nothing", plural(int(l.Timeouts), "timeout")),
+			"a lost last packet is missed later", "raise the ACK timeout (host.rdma.timeout_exp)")
+	}
 	for i := range l.Places {
 		p := &l.Places[i]
 		switch p.Reason {

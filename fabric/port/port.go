@@ -181,6 +181,7 @@ func (p *Port) errorRate(k *sim.Packet) uint64 {
 		m = k.Enable
 	case sim.KindPause:
 		m = 0xFF
+	case sim.KindRoCE, sim.KindTCP:
 	}
 	for ; m != 0; m &= m - 1 {
 		rate = max(rate, p.errors[lowest(m)])
