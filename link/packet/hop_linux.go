@@ -130,10 +130,10 @@ func (l *system) route(src, dst netip.Addr) (gateway netip.Addr, mtu int, err er
 		return gateway, 0, fmt.Errorf("the host's route to it is of type %d, not to one host", typ)
 	}
 	attrs(b[unix.SizeofRtMsg:], func(typ uint16, data []byte) {
-		switch {
-		case typ == unix.RTA_GATEWAY:
+		switch typ {
+		case unix.RTA_GATEWAY:
 			gateway, _ = netip.AddrFromSlice(data)
-		case typ == unix.RTA_METRICS:
+		case unix.RTA_METRICS:
 			attrs(data, func(typ uint16, data []byte) {
 				if typ == unix.RTAX_MTU && len(data) >= 4 {
 					mtu = int(binary.NativeEndian.Uint32(data))
@@ -161,7 +161,7 @@ func family(a netip.Addr) uint8 {
 // resolve returns the MAC address of a neighbour and lets the host ask for it
 // if need be.
 func (l *system) resolve(via netip.Addr) (ether.MAC, error) {
-	for asked, end := false, time.Now().Add(resolveWait); ; {
+	for asked, end := false, l.wait.clock.Now().Add(resolveWait); ; {
 		mac, ok, err := l.neighbour(via)
 		if ok {
 			return mac, nil
@@ -174,7 +174,7 @@ func (l *system) resolve(via netip.Addr) (ether.MAC, error) {
 			l.trigger(via)
 			continue
 		}
-		left := time.Until(end)
+		left := end.Sub(l.wait.clock.Now())
 		if left <= 0 {
 			return mac, fmt.Errorf("the neighbour %v on %s does not answer within %v (ARP or neighbour discovery): %w", via, l.cfg.Interface, resolveWait, unix.EHOSTUNREACH)
 		}
