@@ -62,6 +62,16 @@ type Event struct {
 	data [mad.DataLen]byte
 }
 
+// Last reports whether the event is the last of its ID, which is gone.
+func (e *Event) Last() bool {
+	switch e.Type {
+	case EventRejected, EventUnreachable, EventTimewaitExit, EventSIDRReply:
+		return true
+	case EventRequest, EventReply, EventReady, EventDisconnect, EventDisconnected, EventSIDRRequest:
+	}
+	return false
+}
+
 // Decode fills the message that the event has, of the kind that Attr says.
 // Private data are borrowed from the event.
 func (e *Event) Decode(m mad.Message) { m.Decode(e.data[:]) }

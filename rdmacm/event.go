@@ -4,13 +4,13 @@ package rdmacm
 // [Disconnected], [TimewaitExit], [DeviceRemoved].
 type Event interface{ event() }
 
-// Established: the connection may be used. Accept and Dial have returned, or
+// Established says that the connection may be used. Accept and Dial have returned, or
 // are about to.
 type Established struct {
 	Private []byte // accepting end: of the peer's RTU, 224 bytes; nil if data came first
 }
 
-// Disconnected: the connection has ended. Its queue pair is in Error.
+// Disconnected says that the connection has ended. Its queue pair is in Error.
 type Disconnected struct {
 	ByPeer bool // the peer has ended it; else this end has
 	// Private is what the peer said: 220 bytes of its DREQ, or 224 of its DREP;
@@ -18,12 +18,12 @@ type Disconnected struct {
 	Private []byte
 }
 
-// TimewaitExit: packets of the connection are not under way any more; its queue
-// pair may be used for another one.
+// TimewaitExit says that packets of the connection are not under way any more;
+// its queue pair may be used for another one.
 type TimewaitExit struct{}
 
-// DeviceRemoved: the manager or its device was closed while the connection
-// lived.
+// DeviceRemoved says that the manager or its device was closed while the
+// connection lived.
 type DeviceRemoved struct{}
 
 func (Established) event()   {}

@@ -201,9 +201,8 @@ func (m *Manager) dispatch(e *cm.Event) {
 		return
 	}
 	u := m.users[e.ID]
-	switch e.Type {
-	case cm.EventRejected, cm.EventUnreachable, cm.EventTimewaitExit, cm.EventSIDRReply:
-		delete(m.users, e.ID) // the machine has forgotten it
+	if e.Last() {
+		delete(m.users, e.ID)
 	}
 	if u != nil {
 		u.cmEvent(e)

@@ -40,8 +40,11 @@ func TestRecordedMessages(t *testing.T) {
 		attr mad.Attr
 		tid  uint64
 	}{
-		{mad.AttrREQ, 0x00000002a18c2ef5}, {mad.AttrREP, 0x00000002a18c2ef5}, {mad.AttrRTU, 0x00000002a18c2ef5},
-		{mad.AttrDREQ, 0}, {mad.AttrDREP, 0},
+		{mad.AttrREQ, 0x00000002a18c2ef5},
+		{mad.AttrREP, 0x00000002a18c2ef5},
+		{mad.AttrRTU, 0x00000002a18c2ef5},
+		{mad.AttrDREQ, 0},
+		{mad.AttrDREP, 0},
 	} {
 		var h mad.Header
 		h.Decode(all[i])

@@ -182,9 +182,9 @@ func (e *end) await(ctx context.Context, op ib.WCOp, n int) (last ib.WC, err err
 	}
 }
 
-// send sends n bytes from off and waits until they have been acknowledged.
-func (e *end) send(ctx context.Context, off, n int) error {
-	if err := e.qp.PostSend(ib.SendWR{Op: ib.Send, Flags: ib.Signaled, SGL: e.p.mr.SGE(off, n)}); err != nil {
+// send sends n bytes and waits until they have been acknowledged.
+func (e *end) send(ctx context.Context, n int) error {
+	if err := e.qp.PostSend(ib.SendWR{Op: ib.Send, Flags: ib.Signaled, SGL: e.p.mr.SGE(outOff, n)}); err != nil {
 		return err
 	}
 	_, err := e.await(ctx, ib.WCSend, 1)

@@ -28,7 +28,7 @@ func rping(ctx context.Context, p *peer) error {
 		binary.BigEndian.PutUint64(b, p.mr.Remote(off).Addr)
 		binary.BigEndian.PutUint32(b[8:], uint32(p.mr.RKey()))
 		binary.BigEndian.PutUint32(b[12:], uint32(p.size))
-		return e.send(ctx, outOff, info)
+		return e.send(ctx, info)
 	}
 	hear := func(e *end) (ib.Remote, int, error) {
 		_, err := e.await(ctx, ib.WCRecv, 1)
@@ -81,7 +81,7 @@ func rping(ctx context.Context, p *peer) error {
 		if err := e.one(ctx, ib.SendWR{Op: ib.Read, SGL: p.mr.SGE(dataOff, n), Remote: from}, ib.WCRead); err != nil {
 			return err
 		}
-		if err := e.send(ctx, outOff, info); err != nil {
+		if err := e.send(ctx, info); err != nil {
 			return err
 		}
 		to, _, err := hear(e)
@@ -91,7 +91,7 @@ func rping(ctx context.Context, p *peer) error {
 		if err := e.one(ctx, ib.SendWR{Op: ib.Write, SGL: p.mr.SGE(dataOff, n), Remote: to}, ib.WCWrite); err != nil {
 			return err
 		}
-		if err := e.send(ctx, outOff, info); err != nil {
+		if err := e.send(ctx, info); err != nil {
 			return err
 		}
 	}
@@ -116,7 +116,7 @@ func rdmaClientServer(ctx context.Context, p *peer) error {
 		if err != nil {
 			return err
 		}
-		if err := e.send(ctx, outOff, n); err != nil {
+		if err := e.send(ctx, n); err != nil {
 			return err
 		}
 		if _, err := e.await(ctx, ib.WCRecv, 1); err != nil {
@@ -135,7 +135,7 @@ func rdmaClientServer(ctx context.Context, p *peer) error {
 	if _, err := e.await(ctx, ib.WCRecv, 1); err != nil {
 		return err
 	}
-	if err := e.send(ctx, outOff, n); err != nil {
+	if err := e.send(ctx, n); err != nil {
 		return err
 	}
 	return e.waitEnd(ctx)
@@ -176,7 +176,7 @@ func cmatose(ctx context.Context, p *peer) error {
 	sendAll := func() error {
 		for _, e := range all {
 			for range p.count {
-				if err := e.send(ctx, outOff, p.size); err != nil {
+				if err := e.send(ctx, p.size); err != nil {
 					return err
 				}
 			}
