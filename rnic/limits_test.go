@@ -145,7 +145,7 @@ func TestEveryLimitIsReachedAndNotPassed(t *testing.T) {
 				} else {
 					n = rapid.IntRange(1, 40).Draw(rt, "n")
 				}
-				made := func(k int) (error, int) {
+				made := func(k int) (int, error) {
 					h := newHost(t, addrA, addrA6, nil)
 					// Set once the usual objects are there: some are above a limit.
 					f := reflect.ValueOf(&h.limits).Elem().FieldByName(name)
@@ -155,13 +155,13 @@ func TestEveryLimitIsReachedAndNotPassed(t *testing.T) {
 						f.SetUint(uint64(n))
 					}
 					told := reflect.ValueOf(h.Limits()).FieldByName(name)
-					return c.make(h, k), int(told.Convert(reflect.TypeFor[int64]()).Int())
+					return int(told.Convert(reflect.TypeFor[int64]()).Int()), c.make(h, k)
 				}
-				err, told := made(n)
+				told, err := made(n)
 				if err != nil || told != n {
 					rt.Fatalf("%d of %d, told %d: %v", n, n, told, err)
 				}
-				if err, _ := made(n + 1); !errors.Is(err, c.want) {
+				if _, err := made(n + 1); !errors.Is(err, c.want) {
 					rt.Fatalf("%d of %d: %v, want %v", n+1, n, err, c.want)
 				}
 			})
