@@ -188,7 +188,11 @@ func TestSimRunInterrupted(t *testing.T) {
 		t.Errorf("compare: status %d, %q, %q", status, out, errs)
 	}
 	// In the middle of the other side: the first run is told whole.
-	status, out, _ = sim(asked(t, 250), "run", "cross-subnet-ecn")
+	const plenty = 1 << 40
+	whole := &countdown{Context: t.Context()}
+	whole.left.Store(plenty)
+	sim(whole, "run", "incast", "--alone")
+	status, out, _ = sim(asked(t, plenty-whole.left.Load()+3), "run", "incast")
 	if status != simInterrupted || !strings.Contains(out, "INTERRUPTED before the other side") || strings.Contains(out, "INTERRUPTED at") {
 		t.Errorf("status %d\n%s", status, out)
 	}
