@@ -262,7 +262,7 @@ func (c *connection) setUp(mine, theirs hello, row int) (*Peer, error) {
 		if mine.typ == ib.UD {
 			err = c.qp.ToInitUD(mine.qkey)
 		} else {
-			err = c.qp.ToInit(ib.RemoteAll)
+			err = c.qp.ToInit(ib.RemoteAll | ib.RemoteFlush)
 		}
 		if err != nil {
 			return nil, err
