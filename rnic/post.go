@@ -129,7 +129,7 @@ func (q *QP) checkSend(i int, w *ib.SendWR) error {
 	if f := &w.Flush; w.Op == ib.Flush &&
 		(f.Placement == 0 || f.Placement&^(ib.FlushGlobal|ib.FlushPersistent) != 0 || f.Level > ib.FlushRegion || f.Len > ib.MaxMessage) {
 		return q.refuse(false, i, "flush", fmt.Sprintf("%d bytes, placement 0x%x, level %d", f.Len, uint8(f.Placement), uint8(f.Level)),
-			fmt.Sprintf("up to %d bytes, placement 1 to 3, level 0 or 1", ib.MaxMessage), ErrInvalid)
+			fmt.Sprintf("up to %d bytes, placement 1 to 3, level 0 or 1", uint64(ib.MaxMessage)), ErrInvalid)
 	}
 	if (w.Op == ib.BindMW) != (w.Bind != nil) {
 		return q.refuse(false, i, "bind", "missing, or given with another opcode than BIND_MW", "", ErrInvalid)
