@@ -184,7 +184,11 @@ func TestTsharkReadsWhatWeMean(t *testing.T) {
 		}
 	}
 	wire.Opcodes(func(info *wire.OpInfo) {
-		if !seen[info.Op] && info.Op != wire.CNP {
+		switch info.Op {
+		case wire.CNP, wire.RCFlush, wire.RCAtomicWrite:
+			return // tshark 4.0 does not know them
+		}
+		if !seen[info.Op] {
 			t.Errorf("no packet of opcode %#02x (%v) was sent", uint8(info.Op), info.Op)
 		}
 	})
