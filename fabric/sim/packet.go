@@ -117,6 +117,9 @@ func (l *Pool) Put(p *Packet) {
 	l.free = p
 }
 
+// Release lets go of the packets that nobody holds, for the garbage collector.
+func (l *Pool) Release() { l.free, l.slab = nil, nil }
+
 // Live returns how many packets are somewhere in the run.
 func (l *Pool) Live() int64 { return l.live }
 

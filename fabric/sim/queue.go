@@ -2,51 +2,58 @@ package sim
 
 import "math/bits"
 
-// event is one entry of the queue. seq orders events of one instant.
+// event is one entry of the queue: half a cache line.
 type event struct {
 	at   Time
-	seq  uint64
 	h    Handler
-	arg  uint64
-	next int32 // in the list of its slot, or of free events
-}
-
-func (e *event) before(o *event) bool {
-	return e.at < o.at || e.at == o.at && e.seq < o.seq
+	arg  uint32
+	next int32 // in the list of its slot, or of free events; indices plus one, 0: none
 }
 
 const (
-	slotBits = 10 // a slot is 1,024 ps
+	slotBits = 8 // a slot is 256 ps
 	numSlots = 1 << 15
 )
 
-// queue is a wheel of slots for the next 33 us, in which nearly everything that
-// a fabric schedules lies, and a heap for what is later. A slot is an unsorted
-// list; when its time comes it is sorted into now. So pushing costs no
-// comparison, and popping those of the few events of one slot.
+// queue is a wheel of slots for the next 8 us, in which nearly everything that
+// a fabric schedules lies, and a heap for what is later. A slot is a list in the
+// order in which its events were scheduled; when its time comes it is sorted into
+// now. So pushing costs no comparison, and popping those of the few events of one
+// slot.
 //
-// Events are kept in one slice and named by their index in it: what moves is four
-// bytes, and nothing is allocated once the slice is long enough.
+// Nothing has to say in which order events of one instant were scheduled: a list
+// keeps it, the sort is stable, and what comes from the heap comes before a slot
+// can get anything else, when the slot comes within reach of the wheel.
+//
+// Events are kept in one slice and named by their index in it: what moves is
+// small, and nothing is allocated once the slice is long enough.
 type queue struct {
 	events []event
-	free   int32
+	free   int32 // as next
 	n      int
-	seq    uint64
+	wheel  int // events in slots
 
-	now   []int32 // sorted, from first on: events of slot at
+	now   []moment // sorted, from first on: events of slot at
 	first int
 	at    Time // slot number (instant / slot length) of now
 
-	head, tail [numSlots]int32 // 0 stands for none: indices are kept plus one
-	full       [numSlots / 64]uint64
-	words      [numSlots / 64 / 64]uint64 // bit w: full[w] is not 0
-	wheel      int                        // events in slots
+	slots [numSlots]slot
+	full  [numSlots / 64]uint64
+	words [numSlots / 64 / 64]uint64 // bit w: full[w] is not 0
 
-	later []int32 // heap of four children a node
+	later heap
 }
 
-func (q *queue) alloc(t Time, h Handler, arg uint64) int32 {
-	q.seq++
+// slot is a list of events; as next.
+type slot struct{ head, tail int32 }
+
+// moment is an event with its instant.
+type moment struct {
+	at Time
+	i  int32
+}
+
+func (q *queue) push(t Time, h Handler, arg uint32) {
 	q.n++
 	i := q.free - 1
 	if i < 0 {
@@ -55,91 +62,76 @@ func (q *queue) alloc(t Time, h Handler, arg uint64) int32 {
 	} else {
 		q.free = q.events[i].next
 	}
-	e := &q.events[i]
-	e.at, e.seq, e.h, e.arg = t, q.seq, h, arg
-	return i
-}
-
-func (q *queue) push(t Time, h Handler, arg uint64) {
-	i := q.alloc(t, h, arg)
-	slot := t >> slotBits
-	switch {
-	case slot <= q.at:
-		q.insert(i)
-	case slot < q.at+numSlots:
-		q.put(i, slot)
+	q.events[i] = event{at: t, h: h, arg: arg}
+	switch s := t >> slotBits; {
+	case s <= q.at:
+		q.insert(moment{t, i})
+	case s < q.at+numSlots:
+		q.put(i, s)
 	default:
-		q.defers(i)
+		q.later.push(moment{t, i})
 	}
 }
 
 // put appends an event to its slot.
-func (q *queue) put(i int32, slot Time) {
-	s := int(slot) & (numSlots - 1)
-	q.events[i].next = 0
-	if t := q.tail[s]; q.head[s] != 0 {
-		q.events[t-1].next = i + 1
+func (q *queue) put(i int32, at Time) {
+	n := int(at) & (numSlots - 1)
+	s := &q.slots[n]
+	if s.head != 0 {
+		q.events[s.tail-1].next = i + 1
 	} else {
-		q.head[s] = i + 1
-		q.full[s>>6] |= 1 << (s & 63)
-		q.words[s>>12] |= 1 << (s >> 6 & 63)
+		s.head = i + 1
+		q.full[n>>6] |= 1 << (n & 63)
+		q.words[n>>12] |= 1 << (n >> 6 & 63)
 	}
-	q.tail[s] = i + 1
+	s.tail = i + 1
 	q.wheel++
 }
 
-// insert puts an event where it belongs in now.
-func (q *queue) insert(i int32) {
-	e := &q.events[i]
-	q.now = append(q.now, 0)
+// insert puts an event where it belongs in now: behind those of its instant.
+func (q *queue) insert(m moment) {
+	q.now = append(q.now, m)
 	k := len(q.now) - 1
-	for k > q.first && e.before(&q.events[q.now[k-1]]) {
+	for k > q.first && m.at < q.now[k-1].at {
 		q.now[k] = q.now[k-1]
 		k--
 	}
-	q.now[k] = i
+	q.now[k] = m
 }
 
 // turn fills now, which is empty, with the next slot that has events. There are
 // some.
 func (q *queue) turn() {
 	q.now, q.first = q.now[:0], 0
-	next := Never >> slotBits
+	next := q.later.earliest() >> slotBits
 	if q.wheel > 0 {
-		next = q.scan()
-	}
-	if len(q.later) > 0 {
-		next = min(next, q.events[q.later[0]].at>>slotBits)
+		next = min(next, q.scan())
 	}
 	q.at = next
 	// What has come within reach of the wheel.
-	for len(q.later) > 0 {
-		i := q.later[0]
-		slot := q.events[i].at >> slotBits
-		if slot >= q.at+numSlots {
-			break
-		}
-		q.popLater()
-		if slot == q.at {
-			q.insert(i)
+	for q.later.earliest()>>slotBits < q.at+numSlots && len(q.later.h) > 0 {
+		m := q.later.pop()
+		if s := m.at >> slotBits; s == q.at {
+			q.insert(m)
 		} else {
-			q.put(i, slot)
+			q.events[m.i].next = 0
+			q.put(m.i, s)
 		}
 	}
-	s := int(next) & (numSlots - 1)
-	i := q.head[s]
+	n := int(next) & (numSlots - 1)
+	i := q.slots[n].head
 	if i == 0 {
 		return
 	}
-	q.head[s] = 0
-	if q.full[s>>6] &^= 1 << (s & 63); q.full[s>>6] == 0 {
-		q.words[s>>12] &^= 1 << (s >> 6 & 63)
+	q.slots[n].head = 0
+	if q.full[n>>6] &^= 1 << (n & 63); q.full[n>>6] == 0 {
+		q.words[n>>12] &^= 1 << (n >> 6 & 63)
 	}
 	for i != 0 {
-		next := q.events[i-1].next
-		q.insert(i - 1)
+		e := &q.events[i-1]
+		q.insert(moment{e.at, i - 1})
 		q.wheel--
-		i = next
+		i = e.next
 	}
 }
 
@@ -177,7 +169,7 @@ func (q *queue) firstFrom(s int) int {
 }
 
 // pop removes the earliest event if it is not later than until.
-func (q *queue) pop(until Time) (at Time, h Handler, arg uint64, ok bool) {
+func (q *queue) pop(until Time) (at Time, h Handler, arg uint32, ok bool) {
 	if q.n == 0 {
 		return 0, nil, 0, false
 	}
@@ -187,29 +179,26 @@ func (q *queue) pop(until Time) (at Time, h Handler, arg uint64, ok bool) {
 		}
 		q.turn()
 	}
-	i := q.now[q.first]
-	e := &q.events[i]
-	if e.at > until {
+	m := q.now[q.first]
+	if m.at > until {
 		return 0, nil, 0, false
 	}
 	q.first++
-	at, h, arg = e.at, e.h, e.arg
+	e := &q.events[m.i]
+	h, arg = e.h, e.arg
 	e.next = q.free
-	q.free = i + 1
+	q.free = m.i + 1
 	q.n--
-	return at, h, arg, true
+	return m.at, h, arg, true
 }
 
 // soonest is no later than the earliest event; now is empty. The wheel is not
 // turned for it: a slot that is now must not lie before an instant that is
 // still to be pushed.
 func (q *queue) soonest() Time {
-	t := Never
+	t := q.later.earliest()
 	if q.wheel > 0 {
-		t = q.scan() << slotBits
-	}
-	if len(q.later) > 0 {
-		t = min(t, q.events[q.later[0]].at)
+		t = min(t, q.scan()<<slotBits)
 	}
 	return t
 }
@@ -220,61 +209,13 @@ func (q *queue) earliest() Time {
 		return Never
 	}
 	if q.first < len(q.now) {
-		return q.events[q.now[q.first]].at
+		return q.now[q.first].at
 	}
-	t := Never
+	t := q.later.earliest()
 	if q.wheel > 0 {
-		s := int(q.scan()) & (numSlots - 1)
-		for i := q.head[s]; i != 0; i = q.events[i-1].next {
+		for i := q.slots[int(q.scan())&(numSlots-1)].head; i != 0; i = q.events[i-1].next {
 			t = min(t, q.events[i-1].at)
 		}
 	}
-	if len(q.later) > 0 {
-		t = min(t, q.events[q.later[0]].at)
-	}
 	return t
-}
-
-// defers puts an event into the heap.
-func (q *queue) defers(e int32) {
-	q.later = append(q.later, e)
-	i := len(q.later) - 1
-	for i > 0 {
-		p := (i - 1) / 4
-		if !q.events[e].before(&q.events[q.later[p]]) {
-			break
-		}
-		q.later[i] = q.later[p]
-		i = p
-	}
-	q.later[i] = e
-}
-
-// popLater removes the earliest event of the heap.
-func (q *queue) popLater() {
-	n := len(q.later) - 1
-	e := q.later[n]
-	q.later = q.later[:n]
-	if n == 0 {
-		return
-	}
-	i := 0
-	for {
-		c := 4*i + 1
-		if c >= n {
-			break
-		}
-		best := c
-		for k := c + 1; k < min(c+4, n); k++ {
-			if q.events[q.later[k]].before(&q.events[q.later[best]]) {
-				best = k
-			}
-		}
-		if !q.events[q.later[best]].before(&q.events[e]) {
-			break
-		}
-		q.later[i] = q.later[best]
-		i = best
-	}
-	q.later[i] = e
 }

@@ -23,15 +23,19 @@ type noting struct {
 
 func (n *noting) Handle(now Time, arg uint64) {
 	n.got = append(n.got, seen{now, arg})
-	for _, d := range n.delay(arg) {
+	for _, d := range n.delay(uint64(uint32(arg))) {
 		n.schedule(now.Add(d))
 	}
 }
 
 func (n *noting) schedule(t Time) {
 	n.next++
-	n.want = append(n.want, seen{t, n.next})
-	n.s.At(t, n, n.next)
+	arg := n.next
+	if arg%2 == 1 { // arguments of 32 bits and of more
+		arg |= arg << 32
+	}
+	n.want = append(n.want, seen{t, arg})
+	n.s.At(t, n, arg)
 }
 
 // Events are handled in the order of their instants, those of one instant in

@@ -14,6 +14,7 @@ type Sim struct {
 	handled uint64
 	digest  uint64
 	stopped bool
+	wides   *wide // not in use
 }
 
 // New returns a run at instant 0.
@@ -38,7 +39,36 @@ func (s *Sim) At(t Time, h Handler, arg uint64) {
 	if t < s.now {
 		t = s.now
 	}
-	s.queue.push(t, h, arg)
+	if arg>>32 != 0 {
+		h, arg = s.widen(h, arg), 0
+	}
+	s.queue.push(t, h, uint32(arg))
+}
+
+// wide carries an argument of more than 32 bits: events have no more room.
+type wide struct {
+	s    *Sim
+	h    Handler
+	arg  uint64
+	next *wide
+}
+
+func (s *Sim) widen(h Handler, arg uint64) Handler {
+	w := s.wides
+	if w == nil {
+		w = &wide{s: s}
+	} else {
+		s.wides = w.next
+	}
+	w.h, w.arg = h, arg
+	return w
+}
+
+// Handle implements Handler.
+func (w *wide) Handle(now Time, _ uint64) {
+	h := w.h
+	w.h, w.next, w.s.wides = nil, w.s.wides, w
+	h.Handle(now, w.arg)
 }
 
 // Run handles events up to and including instant until, or until Stop or
@@ -55,7 +85,7 @@ func (s *Sim) RunSome(until Time, n uint64) bool {
 		}
 		s.now = at
 		s.handled++
-		h.Handle(at, arg)
+		h.Handle(at, uint64(arg))
 	}
 	return s.queue.n > 0
 }
