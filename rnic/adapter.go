@@ -119,32 +119,35 @@ const maxAckEvery = 1 << 15
 // Adapter is one software RNIC with one port. See the package documentation
 // for who may call what.
 type Adapter struct {
-	// What every packet needs comes first.
+	// What every packet needs comes first, in the order of cache lines: the
+	// adapters of a simulated fabric are cold when a packet comes to one.
 	scratch  *Scratch
 	mem      *mem.Table
 	bell     doorbell
-	cnps     notices
-	windows  windows
-	sched    scheduler
-	pauses   pauses
 	ether    *ethernet // where the link carries whole frames
+	cnps     notices
 	timers   timerHeap
 	overrun  []*CQ
+	frameMTU int // largest frame of the link
+	overhead int // what a packet counts besides its bytes
 	qps      qpTable
+	loops    []frame.Rx    // for the next Advance or Egress
 	addrs    []netip.Addr  // by row of the GID table
 	notify   *dcqcn.Params // those of DCQCN, with CNPs
-	burst    time.Duration // how much of its rate a queue pair may save; 0: nothing
-	overhead int           // what a packet counts besides its bytes
-	frameMTU int           // largest frame of the link
 	phantom  bool          // the link is a phantom link
 	echo     bool          // acknowledgements tell of congestion
+	pauses   pauses
+	windows  windows
+	sched    scheduler
 	count    counters
 
-	runBytes int
-	runSegs  int
-	sources  sourceCache
-	flows    []datagramFlow // allocated when datagrams are marked
-	tcount   transport.Counters
+	burst      time.Duration        // how much of its rate a queue pair may save; 0: nothing
+	pauseUntil [numPrios]clock.Time // of pauses that are timed
+	runBytes   int
+	runSegs    int
+	sources    sourceCache
+	flows      []datagramFlow // allocated when datagrams are marked
+	tcount     transport.Counters
 
 	cfg    Config
 	limits Limits
@@ -161,7 +164,6 @@ type Adapter struct {
 	mws    map[*mem.Window]struct{}
 	dests  map[netip.Addr]*dest
 	groups map[netip.Addr]*group
-	loops  []frame.Rx // for the next Advance or Egress
 	events eventQueue
 
 	newEngine func(ib.QPType, transport.Config) transport.Engine

@@ -13,8 +13,7 @@ import (
 // Priorities are stopped in two ways: by Pause, until it says otherwise, and by
 // the quanta of PAUSE and PFC frames, which expire by themselves.
 type pauses struct {
-	steady, timed uint8
-	until         [numPrios]clock.Time // of those in timed
+	steady, timed uint8 // pauseUntil says until when
 }
 
 // Pause sets the priorities that may not send, bit p for priority p, until the
@@ -35,7 +34,7 @@ func (a *Adapter) PauseUntil(now clock.Time, prios uint8, until clock.Time) {
 	} else {
 		s.timed |= prios
 		for m := prios; m != 0; m &= m - 1 {
-			s.until[bits.TrailingZeros8(m)] = until
+			a.pauseUntil[bits.TrailingZeros8(m)] = until
 		}
 	}
 	a.hold()
@@ -56,7 +55,7 @@ func (a *Adapter) hold() {
 func (a *Adapter) pauseEnd() clock.Time {
 	end := clock.Never
 	for m := a.pauses.timed; m != 0; m &= m - 1 {
-		end = min(end, a.pauses.until[bits.TrailingZeros8(m)])
+		end = min(end, a.pauseUntil[bits.TrailingZeros8(m)])
 	}
 	return end
 }
@@ -64,7 +63,7 @@ func (a *Adapter) pauseEnd() clock.Time {
 // endPauses lets go on what is paused no more.
 func (a *Adapter) endPauses(now clock.Time) {
 	for m := a.pauses.timed; m != 0; m &= m - 1 {
-		if p := bits.TrailingZeros8(m); a.pauses.until[p] <= now {
+		if p := bits.TrailingZeros8(m); a.pauseUntil[p] <= now {
 			a.pauses.timed &^= 1 << p
 		}
 	}

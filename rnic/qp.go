@@ -33,8 +33,8 @@ type QP struct {
 	pacer pacer
 	rp    *dcqcn.RP // from the first notification on
 	np    *notice   // from the first marked packet on; connected types
-	path  path      // connected types, from RTR on
 	dest  *dest     // connected types, from RTR on, where there is a window
+	path  path      // connected types, from RTR on
 	qpn   ib.QPN
 	state stateWord
 	pkey  ib.PKey
@@ -42,12 +42,11 @@ type QP struct {
 
 	gone bool // destroyed
 	pd   mem.PD
-	a    *Adapter
-	bell bell
-
 	send transport.SendQueue
 	recv transport.RecvQueue
 
+	a              *Adapter
+	bell           bell
 	sendCQ, recvCQ *CQ
 	attr           qpAttr // what the adapter has been told; the engine's part is asked for
 }

@@ -22,7 +22,7 @@ type qpSched struct {
 // waitsSince returns since when, seen from now, it could have been q's turn.
 func (a *Adapter) waitsSince(now clock.Time, q *QP) clock.Time {
 	t := now - clock.Time(uint32(now)-q.sched.since)
-	return min(now, max(t, a.sched.resumed[q.sched.prio&(numPrios-1)]))
+	return min(now, max(t, a.sched.class[q.sched.prio&(numPrios-1)].resumed))
 }
 
 // qpList is a queue of queue pairs, linked through them.
@@ -59,19 +59,23 @@ const numPrios = 8
 // scheduler holds the queue pairs that may send now, by priority. Priorities
 // take turns, and so do the queue pairs of one: a turn is a run.
 type scheduler struct {
-	full   uint8 // bit p: ready[p] is not empty
+	full   uint8 // bit p: the ready list of p is not empty
 	paused uint8
 	turn   uint8
-	fresh  uint8 // priorities that are not paused any more, and resumed does not say so yet
-	ready  [numPrios]qpList
-	// resumed is when a priority was last paused no more.
-	resumed [numPrios]clock.Time
+	fresh  uint8 // priorities that are not paused any more, and their resumed does not say so yet
+	class  [numPrios]schedClass
+}
+
+// schedClass is one priority of a scheduler.
+type schedClass struct {
+	ready   qpList
+	resumed clock.Time // when it was last paused no more
 }
 
 // resume notes that priorities go on.
 func (s *scheduler) resume(now clock.Time) {
 	for ; s.fresh != 0; s.fresh &= s.fresh - 1 {
-		s.resumed[bits.TrailingZeros8(s.fresh)] = now
+		s.class[bits.TrailingZeros8(s.fresh)].resumed = now
 	}
 }
 
@@ -79,7 +83,7 @@ func (s *scheduler) any() bool { return s.full&^s.paused != 0 }
 
 // add puts q at the end of its priority's list, unless it is in it.
 func (s *scheduler) add(q *QP) {
-	l := &s.ready[q.sched.prio]
+	l := &s.class[q.sched.prio].ready
 	if q.sched.list == l {
 		return
 	}
@@ -95,7 +99,7 @@ func (s *scheduler) remove(q *QP) {
 		return
 	}
 	l.remove(q)
-	if p := q.sched.prio; l.head == nil && l == &s.ready[p] {
+	if p := q.sched.prio; l.head == nil && l == &s.class[p].ready {
 		s.full &^= 1 << p
 	}
 }
@@ -111,7 +115,7 @@ func (s *scheduler) take() *QP {
 		p = (p + 1) % numPrios
 	}
 	s.turn = (p + 1) % numPrios
-	q := s.ready[p].head
+	q := s.class[p].ready.head
 	s.remove(q)
 	return q
 }

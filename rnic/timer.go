@@ -12,13 +12,16 @@ type qpTimer struct {
 // timerHeap orders queue pairs by when they want to be called. A deadline that
 // moves later, as that of every acknowledgement does, moves nothing: when the
 // old instant comes, the queue pair is put where it belongs now.
-type timerHeap struct{ h []*QP }
+type timerHeap struct {
+	first clock.Time // key of h[0], which may be cold
+	h     []*QP
+}
 
 func (t *timerHeap) earliest() clock.Time {
 	if len(t.h) == 0 {
 		return clock.Never
 	}
-	return t.h[0].timer.key
+	return t.first
 }
 
 // set notes the instant at which q is due.
@@ -30,20 +33,21 @@ func (t *timerHeap) set(q *QP, due clock.Time) {
 		}
 		q.timer.key, q.timer.index = due, len(t.h)
 		t.h = append(t.h, q)
-		t.up(q.timer.index)
 	} else if due < q.timer.key {
 		q.timer.key = due
-		t.up(q.timer.index)
+	} else {
+		return
+	}
+	t.up(q.timer.index)
+	if q.timer.index == 0 {
+		t.first = q.timer.key
 	}
 }
 
 // next removes nothing, but returns a queue pair that is due at now, or nil.
 func (t *timerHeap) next(now clock.Time) *QP {
-	for len(t.h) > 0 {
+	for len(t.h) > 0 && t.first <= now {
 		q := t.h[0]
-		if q.timer.key > now {
-			return nil
-		}
 		if q.timer.due <= now {
 			return q
 		}
@@ -53,6 +57,7 @@ func (t *timerHeap) next(now clock.Time) *QP {
 		}
 		q.timer.key = q.timer.due
 		t.down(0)
+		t.first = t.h[0].timer.key
 	}
 	return nil
 }
@@ -71,6 +76,9 @@ func (t *timerHeap) remove(q *QP) {
 	if i < last {
 		t.down(i)
 		t.up(i)
+	}
+	if last > 0 {
+		t.first = t.h[0].timer.key
 	}
 }
 

@@ -63,10 +63,10 @@ var waitCauses = [transport.NumWaits]Cause{
 // Owner.
 func (a *Adapter) Why(q *QP) Silence {
 	switch {
-	case q.sched.list == &a.sched.ready[q.sched.prio]:
+	case q.sched.list == &a.sched.class[q.sched.prio].ready:
 		if a.sched.paused>>q.sched.prio&1 != 0 {
 			if a.pauses.steady>>q.sched.prio&1 == 0 {
-				return Silence{CausePaused, a.pauses.until[q.sched.prio]}
+				return Silence{CausePaused, a.pauseUntil[q.sched.prio]}
 			}
 			return Silence{CausePaused, clock.Never}
 		}

@@ -13,6 +13,7 @@ import (
 // Engine is the machine of one reliably connected queue pair. Create one with
 // [New]. It implements [transport.Engine] and is not safe for concurrent use.
 type Engine struct {
+	rsp responder // first: it is one cache line
 	cfg transport.Config
 	// attr holds the attributes as they were last modified; PSNs as they are
 	// now are in req and rsp.
@@ -26,7 +27,6 @@ type Engine struct {
 	late          bool // a request has left before the ACK that is due
 
 	req  requester
-	rsp  responder
 	pick pick
 }
 
