@@ -181,3 +181,11 @@ func (r *Run) Progress() Progress {
 	}
 	return p
 }
+
+// Release lets go of what only a run that goes on needs, once it is over: before
+// the result is made, for large runs.
+func (r *Run) Release() {
+	if r.over {
+		r.S.Pool.Release()
+	}
+}

@@ -72,6 +72,8 @@ func Measure(name string, sets ...string) (*Figures, error) {
 	runtime.ReadMemStats(&after)
 	f.Allocs = after.Mallocs - before.Mallocs
 	f.RunSeconds = lap()
+	r.Release()
+	runtime.GC() // what the run needed makes room for the result
 	res := r.Result()
 	if err := f.fill(res); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package play
 import (
 	"context"
 	"io"
+	"runtime"
 	"time"
 
 	"github.com/verbena-rdma/verbena/fabric"
@@ -91,6 +92,8 @@ func (r *Reading) Play(ctx context.Context, run *fabric.Run, warnings []string, 
 		}
 		out.Frames, out.Missed = capture.Packets()
 	}
+	run.Release()
+	runtime.GC() // what the run needed makes room for the result
 	res := run.Result()
 	res.Name, res.Source, res.Warnings = r.Name, string(r.YAML()), warnings
 	if out.Stopped {
