@@ -15,6 +15,7 @@ import (
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/frame"
 	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/internal/need"
 	"github.com/verbena-rdma/verbena/link"
 	"github.com/verbena-rdma/verbena/link/linktest"
 	"github.com/verbena-rdma/verbena/link/packet"
@@ -258,7 +259,7 @@ func TestUnprivileged(t *testing.T) {
 	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Skipf("cannot run as nobody: %v\n%s", err, out)
+		need.Missing(t, "cannot run as nobody: %v\n%s", err, out)
 	}
 	for _, want := range []string{"open packet link on lo", "CAP_NET_RAW", "setcap cap_net_raw+ep", "UDP link", "EPERM true"} {
 		if !strings.Contains(string(out), want) {

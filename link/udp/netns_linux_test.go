@@ -18,6 +18,7 @@ import (
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/frame"
 	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/internal/need"
 	"github.com/verbena-rdma/verbena/link"
 	"github.com/verbena-rdma/verbena/link/internal/roce"
 	"github.com/verbena-rdma/verbena/link/udp"
@@ -34,14 +35,14 @@ func inNamespace(t *testing.T, commands ...string) bool {
 	t.Helper()
 	for _, tool := range []string{"ip", "tc"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("needs iproute2: %v", err)
+			need.Missing(t, "needs iproute2: %v", err)
 		}
 	}
 	if os.Getenv(inNamespaceEnv) == t.Name() {
 		for _, c := range append([]string{"ip link set lo up"}, commands...) {
 			f := strings.Fields(c)
 			if out, err := exec.Command(f[0], f[1:]...).CombinedOutput(); err != nil {
-				t.Skipf("%s: %v: %s", c, err, out)
+				need.Missing(t, "%s: %v: %s", c, err, out)
 			}
 		}
 		awaitLocalRoutes(t)
@@ -58,11 +59,11 @@ func inNamespace(t *testing.T, commands ...string) bool {
 	out, err := cmd.CombinedOutput()
 	switch {
 	case errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC):
-		t.Skipf("may not make a network namespace: %v", err)
+		need.Missing(t, "may not make a network namespace: %v", err)
 	case err != nil:
 		t.Errorf("in its own namespace: %v\n%s", err, out)
 	case strings.Contains(string(out), "--- SKIP: "+t.Name()+" "):
-		t.Skipf("in its own namespace:\n%s", out)
+		need.Missing(t, "in its own namespace:\n%s", out)
 	default:
 		t.Logf("in its own namespace:\n%s", out)
 	}
@@ -88,7 +89,7 @@ func awaitLocalRoutes(t *testing.T) {
 				break
 			}
 			if try == 200 {
-				t.Skipf("%v does not become reachable: %s", ip, out)
+				need.Missing(t, "%v does not become reachable: %s", ip, out)
 			}
 		}
 	}
@@ -394,7 +395,7 @@ func packets(t *testing.T, dev string) func() []byte {
 	proto := uint16(ipv4>>8 | ipv4<<8&0xFF00)
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, int(proto))
 	if err != nil {
-		t.Skipf("packet socket: %v", err)
+		need.Missing(t, "packet socket: %v", err)
 	}
 	t.Cleanup(func() { _ = unix.Close(fd) })
 	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: proto, Ifindex: ifi.Index}); err != nil {

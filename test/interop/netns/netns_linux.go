@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/verbena-rdma/verbena/internal/need"
 )
 
 // Space is one network namespace.
@@ -22,7 +24,7 @@ type Space struct {
 func New(t testing.TB) *Space {
 	t.Helper()
 	if _, err := exec.LookPath("ip"); err != nil {
-		t.Skipf("needs iproute2: %v", err)
+		need.Missing(t, "needs iproute2: %v", err)
 	}
 	s := &Space{t: t, fd: -1}
 	err := onThread(func() error {
@@ -34,7 +36,7 @@ func New(t testing.TB) *Space {
 		return err
 	})
 	if errors.Is(err, unix.EPERM) {
-		t.Skip("may not make a network namespace: run as root")
+		need.Missing(t, "may not make a network namespace: run as root")
 	}
 	if err != nil {
 		t.Fatal(err)
