@@ -235,9 +235,6 @@ func descriptors() int {
 
 // allocations runs the whole cycle in its steady state.
 func (s Suite) allocations(t *testing.T) {
-	if s.Allocs {
-		t.Skip("this link may allocate")
-	}
 	r := s.rig(t)
 	port := r.source(r.a, r.b, 0xC001)
 	sh := shape{1084, min(8, r.a.Link.Caps().Segments), 1084}
