@@ -16,19 +16,6 @@ import (
 	"github.com/verbena-rdma/verbena/transport/dcqcn"
 )
 
-// nodeSettings is what the run has to know of a node's configuration.
-type nodeSettings struct {
-	sw         *scenario.Switch // of a switch
-	host       *scenario.Host   // of a host
-	cfg        swtch.Config     // of a switch
-	lossless   uint8            // priorities with PFC
-	marks      uint8            // priorities with ECN
-	used       uint8            // priorities that the traffic may use here
-	stormAfter sim.Time
-	headroom   []int64 // by port: what a lossless group has
-	need       []int64 // by port: what lossless operation takes
-}
-
 // New composes a run of a scenario over its graph and traffic. Nothing has
 // happened yet.
 func New(sc *scenario.Scenario, g *topo.Graph, traffic work.Stream) (*Run, error) {
@@ -44,7 +31,7 @@ func New(sc *scenario.Scenario, g *topo.Graph, traffic work.Stream) (*Run, error
 	if r.Routes, err = g.Routes(); err != nil {
 		return nil, err
 	}
-	params := make(map[string]*dcqcn.Params)
+	params := make(map[paramsKey]*dcqcn.Params)
 	for i := range g.Nodes {
 		if err := r.addNode(int32(i), params); err != nil {
 			return nil, err
@@ -73,13 +60,12 @@ func New(sc *scenario.Scenario, g *topo.Graph, traffic work.Stream) (*Run, error
 }
 
 // addNode makes a host's NICs or a switch, without ports.
-func (r *Run) addNode(node int32, params map[string]*dcqcn.Params) error {
+func (r *Run) addNode(node int32, params map[paramsKey]*dcqcn.Params) error {
 	g, sc := r.Graph, r.Scenario
 	n := &g.Nodes[node]
 	st := &r.settings[node]
 	if n.Kind == topo.Switch {
-		s := sc.SwitchFor(n.Name)
-		st.sw = &s
+		s := r.switchAt(node)
 		st.lossless = uint8(s.PFC.Priorities)
 		st.stormAfter = s.PFC.Watchdog.Detect
 		if st.stormAfter == 0 {
@@ -91,16 +77,18 @@ func (r *Run) addNode(node int32, params map[string]*dcqcn.Params) error {
 			return sc.Fail("switch.buffer", "%v", err)
 		}
 		r.Switches[node] = w
+		st.cfg.Port = nil
 		return nil
 	}
-	h := sc.HostFor(n.Name)
-	st.host, st.lossless = &h, uint8(h.NIC.PFC)
+	h := r.hostAt(node)
+	st.lossless = uint8(h.NIC.PFC)
 	st.stormAfter = 200 * sim.Millisecond
 	for i := range n.Ports {
-		c, err := r.nicConfig(node, int32(i), &h, params)
+		c, err := r.nicConfig(node, int32(i), h, params)
 		if err != nil {
 			return fmt.Errorf("%s: %w", n.Name, err)
 		}
+		c.Memory = &r.nicMemory
 		nic, err := host.New(r.S, c, r)
 		if err != nil {
 			return sc.Fail("host", "%s: %v", n.Name, err)
@@ -130,6 +118,7 @@ func (r *Run) switchConfig(node int32) {
 		MTU: s.MTU, DSCPToPrio: s.DSCPMap, PCPToPrio: s.PCPMap, Untagged: s.PCPMap[0], PrioToGroup: s.GroupMap,
 		ECMP: swtch.ECMP{Seed: uint64(s.ECMP.Seed.Value)}, GlobalPause: s.PFC.GlobalPause,
 		Quantum: int(s.Scheduler.Quantum), Router: r.Scenario.Topology.Subnets == scenario.SubnetPerLeaf,
+		Memory: &r.memory, Subnets: r.subnetsOf(),
 	}
 	if s.ECMP.Seed.PerSwitch {
 		c.ECMP.Seed = sim.NewRand(r.Scenario.Seed, "ecmp "+n.Name).Uint64()
@@ -139,12 +128,6 @@ func (r *Run) switchConfig(node int32) {
 	}
 	if s.Trust == scenario.TrustPCP {
 		c.Trust = swtch.TrustPCP
-	}
-	c.Subnets = make([]int32, len(g.Endpoints))
-	if c.Router {
-		for i := range g.Endpoints {
-			c.Subnets[i] = int32(g.Endpoints[i].Subnet)
-		}
 	}
 	if d := s.PFC.Watchdog; d.On {
 		c.Watchdog = swtch.Watchdog{Detect: d.Detect, Restore: d.Restore, Action: swtch.DropAll}
@@ -166,10 +149,27 @@ func (r *Run) switchConfig(node int32) {
 	for i := range n.Ports {
 		slowest = min(slowest, g.Link(node, int32(i)).Rate)
 	}
-	for i := range c.PerPort() {
+	// One piece of memory for all switches, each of which copies what it needs.
+	for len(r.portConfigs) < len(n.Ports) {
+		r.portConfigs = append(r.portConfigs, swtch.PortConfig{})
+	}
+	c.Port = r.portConfigs[:len(n.Ports)]
+	for i := range c.Port {
+		c.Port[i] = swtch.PortConfig{MTU: s.MTU}
 		r.portConfig(node, i, &c.Port[i], slowest)
 	}
 	st.cfg = c
+}
+
+// subnetsOf returns the subnet of each endpoint, which all switches share.
+func (r *Run) subnetsOf() []int32 {
+	if r.subnets == nil {
+		r.subnets = make([]int32, len(r.Graph.Endpoints))
+		for i := range r.subnets {
+			r.subnets[i] = int32(r.Graph.Endpoints[i].Subnet)
+		}
+	}
+	return r.subnets
 }
 
 // portConfig makes the configuration of one port of a switch.
@@ -253,7 +253,7 @@ func (r *Run) usedPrios() uint8 {
 		m |= 1 << (prio & 7)
 		for i := range r.Graph.Nodes {
 			if r.Graph.Nodes[i].Kind == topo.Switch {
-				s := r.Scenario.SwitchFor(r.Graph.Nodes[i].Name)
+				s := r.switchAt(int32(i))
 				m |= 1 << (s.DSCPMap[dscp&63] & 7)
 				if v1 || s.Trust == scenario.TrustPCP {
 					m |= 1<<(s.PCPMap[prio&7]&7) | 1<<(s.PCPMap[0]&7)
@@ -301,15 +301,21 @@ func alpha16(a scenario.Ratio, scale uint64) uint32 {
 // responseAt is how long the neighbour at a port takes to obey a pause.
 func (r *Run) responseAt(node int32, i int) sim.Time {
 	peer := r.Graph.Nodes[node].Ports[i].Peer
-	name := r.Graph.Nodes[peer].Name
 	if r.Graph.Nodes[peer].Kind == topo.Host {
-		return r.Scenario.HostFor(name).NIC.ResponseDelay
+		return r.hostAt(peer).NIC.ResponseDelay
 	}
-	return r.Scenario.SwitchFor(name).PFC.ResponseDelay
+	return r.switchAt(peer).PFC.ResponseDelay
+}
+
+// paramsKey is what the parameters of DCQCN depend on: the host's settings, which
+// most have in common, and the rate of the link.
+type paramsKey struct {
+	host *scenario.Host
+	rate sim.Rate
 }
 
 // nicConfig makes the configuration of a NIC.
-func (r *Run) nicConfig(node, i int32, h *scenario.Host, params map[string]*dcqcn.Params) (host.Config, error) {
+func (r *Run) nicConfig(node, i int32, h *scenario.Host, params map[paramsKey]*dcqcn.Params) (host.Config, error) {
 	g, sc := r.Graph, r.Scenario
 	n := &g.Nodes[node]
 	e := n.Endpoint + i
@@ -342,7 +348,7 @@ func (r *Run) nicConfig(node, i int32, h *scenario.Host, params map[string]*dcqc
 		c.RSS = host.RSSOff
 	}
 	if !h.DCQCN.Off() {
-		key := fmt.Sprintf("%v %v", h.DCQCN, link.Rate)
+		key := paramsKey{h, link.Rate}
 		p := params[key]
 		if p == nil {
 			v, err := h.DCQCN.Params()

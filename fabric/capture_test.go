@@ -152,8 +152,8 @@ func TestCaptureIsWhatPortsCount(t *testing.T) {
 					size[way] += uint64(f.ci.Length) + 4 // FCS
 				}
 				var want, wantSize, control [2]uint64
-				for q := range p.Stats.Prio {
-					s := &p.Stats.Prio[q]
+				for q := range uint8(8) {
+					s := p.Prio(q)
 					want[0], want[1] = want[0]+s.TxPackets, want[1]+s.RxPackets
 					wantSize[0], wantSize[1] = wantSize[0]+s.TxBytes, wantSize[1]+s.RxBytes
 					control[0], control[1] = control[0]+s.StopTx+s.ResumeTx, control[1]+s.StopRx+s.ResumeRx
@@ -309,7 +309,7 @@ func TestTsharkReadsSimulatedPorts(t *testing.T) {
 		rows := tshark(t, c.files["host3/eth0"].Bytes(),
 			"infiniband.bth.opcode", "infiniband.bth.psn", "infiniband.bth.destqp", "ip.dsfield.ecn", "ip.dsfield.dscp", "macc.opcode", "macc.cbfc.enbv",
 			"macc.cbfc.pause_time.c3", "tcp.flags.ece", "tcp.len", "ip.src", "_ws.malformed", "frame.time_epoch", "tcp.analysis.flags")
-		st := &c.r.Ports[c.r.Graph.Endpoints[3].Node][0].Stats
+		st := c.r.Ports[c.r.Graph.Endpoints[3].Node][0].Prio(3)
 		var cnpOut, cnpIn, stop, resume, marked, markedData, tcpBytes, ece int
 		next := map[string]uint64{}
 		opcodes := map[string]int{}
@@ -383,8 +383,8 @@ func TestTsharkReadsSimulatedPorts(t *testing.T) {
 		if nic := &c.r.NICs[3].Stats; uint64(cnpOut) != nic.CNPSent || uint64(cnpIn) != nic.CNPHandled || cnpOut == 0 {
 			t.Errorf("tshark reads %d CNPs out and %d in, the NIC has counted %d and %d", cnpOut, cnpIn, nic.CNPSent, nic.CNPHandled)
 		}
-		if uint64(stop) != st.Prio[3].StopTx || uint64(resume) != st.Prio[3].ResumeTx || stop == 0 || resume == 0 {
-			t.Errorf("tshark reads %d stops and %d resumes, the port has counted %d and %d", stop, resume, st.Prio[3].StopTx, st.Prio[3].ResumeTx)
+		if uint64(stop) != st.StopTx || uint64(resume) != st.ResumeTx || stop == 0 || resume == 0 {
+			t.Errorf("tshark reads %d stops and %d resumes, the port has counted %d and %d", stop, resume, st.StopTx, st.ResumeTx)
 		}
 		// WRITE first, middle, last; SEND; READ request and response; UC WRITE; UD
 		// SEND; acknowledgements.

@@ -105,18 +105,16 @@ func (r *Run) nodeResult(now sim.Time, node int32, out *result.Run) result.Node 
 			Name: g.PortName(node, int32(i)), Peer: at.Peer, PeerPort: at.PeerPort, Rate: p.Rate(), Delay: p.Delay(),
 			TxBusy: p.Sending(), LinkErrors: p.Stats.Errors, Down: p.DownFor(now), GlobalPauses: p.Stats.PauseRx,
 		}
-		out.DataHops += p.Stats.DataTx()
+		out.DataHops += p.DataTx()
 		out.AckHops += p.Stats.AckTx
 		for q := range uint8(8) {
-			s, d := &p.Stats.Prio[q], &rp.Prio[q]
+			s, d := p.Prio(q), &rp.Prio[q]
 			d.TxBytes, d.RxBytes, d.TxPackets, d.RxPackets = s.TxBytes, s.RxBytes, s.TxPackets, s.RxPackets
 			d.PauseTx, d.PauseRx, d.ResumeTx, d.ResumeRx = s.StopTx, s.StopRx, s.ResumeTx, s.ResumeRx
 			d.PausedFor = p.PausedFor(now, q)
 			if sw != nil {
 				sw.Count(now, i, q, d)
-				if e := r.settings[node].cfg.Port[i].Queue[q].ECN; e.KMax != 0 {
-					d.KMin, d.KMax = e.KMin, e.KMax
-				}
+				d.KMin, d.KMax = sw.Thresholds(i, q)
 			}
 		}
 		n.Ports = append(n.Ports, rp)
@@ -207,7 +205,7 @@ func (r *Run) verdicts(now sim.Time, node int32, sw *swtch.Switch) []result.Loss
 			}
 			var c result.PortPrio
 			sw.Count(now, i, q, &c)
-			if r.Ports[node][i].Stats.Prio[q].RxBytes == 0 && c.RxDrops == 0 {
+			if r.Ports[node][i].Prio(q).RxBytes == 0 && c.RxDrops == 0 {
 				continue
 			}
 			all = append(all, result.Lossless{

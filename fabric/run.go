@@ -15,15 +15,20 @@ import (
 
 // Run is one simulation. It has one owner and no goroutine.
 type Run struct {
-	S        *sim.Sim
-	Scenario *scenario.Scenario
-	Graph    *topo.Graph
-	Routes   *topo.Routes
-	NICs     []*host.NIC     // by endpoint
-	Switches []*swtch.Switch // by node; nil for hosts
-	Ports    [][]*port.Port  // by node and port
-	settings []nodeSettings  // by node
-	downLink []bool          // by link
+	S           *sim.Sim
+	Scenario    *scenario.Scenario
+	Graph       *topo.Graph
+	Routes      *topo.Routes
+	NICs        []*host.NIC     // by endpoint
+	Switches    []*swtch.Switch // by node; nil for hosts
+	Ports       [][]*port.Port  // by node and port
+	settings    []nodeSettings  // by node
+	downLink    []bool          // by link
+	nicMemory   host.Memory
+	memory      swtch.Memory // of all switches
+	subnets     []int32      // by endpoint
+	common      common
+	portConfigs []swtch.PortConfig // of the switch that is being made
 
 	source work.Stream
 	ahead  *work.Flow

@@ -179,11 +179,7 @@ func (r *Run) value(now sim.Time, p *probe) int64 {
 	case result.HostQueue:
 		return r.NICs[r.Graph.Nodes[p.node].Endpoint+p.port].Held()
 	case result.PortRate:
-		v := uint64(0)
-		for q := range uint8(8) {
-			v += r.Ports[p.node][p.port].Stats.Prio[q].TxBytes
-		}
-		return int64(sim.RateOf(since(v), r.sampler.step))
+		return int64(sim.RateOf(since(r.Ports[p.node][p.port].TxBytes()), r.sampler.step))
 	case result.MarkRate:
 		return since(r.Switches[p.node].Marked(int(p.port), p.prio))
 	case result.PausedShare:

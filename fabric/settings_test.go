@@ -47,7 +47,7 @@ func TestHeadroomOfScenarios(t *testing.T) {
 	} {
 		r := loaded(t, base+x.text)
 		st := &r.settings[r.Graph.Node("sw0")]
-		have := [2]int64{st.cfg.Port[0].Group[3].Headroom, st.cfg.Port[1].Group[3].Headroom}
+		have := [2]int64{st.headroom[0], st.headroom[1]}
 		for i := range have {
 			// Whole cells may make it a cell more.
 			if cell := int64(st.sw.Buffer.Cell); have[i] < x.at[i] || have[i] >= x.at[i]+max(1, cell) {
@@ -88,7 +88,9 @@ switch:
   scheduler: {quantum: 2KB}
   pfc: {priorities: [4], watchdog: {enable: true, action: alert, detect: 1ms, restore: 2ms}}
 `)
-	c := &r.settings[r.Graph.Node("sw0")].cfg
+	sw := r.Graph.Node("sw0")
+	r.switchConfig(sw) // once more: that of the ports is not kept
+	c := &r.settings[sw].cfg
 	if c.PCPToPrio[3] != 4 || c.Untagged != 5 || c.Trust != swtch.TrustPCP {
 		t.Errorf("tags: %v, untagged %d", c.PCPToPrio, c.Untagged)
 	}

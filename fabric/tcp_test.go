@@ -72,7 +72,7 @@ func TestTCPFlowTakesWhatTheLinksTake(t *testing.T) {
 	if f.Service != "TCP" || f.DstPort != tcp.Port || f.SrcPort < 49152 || len(f.Path) != 2 || f.Paths != 1 {
 		t.Errorf("%+v", f)
 	}
-	if p := r.Ports[g.Endpoints[1].Node][0].Stats.Prio[0]; p.TxPackets != 7 || p.TxBytes != 7*tcp.AckBytes {
+	if p := r.Ports[g.Endpoints[1].Node][0].Prio(0); p.TxPackets != 7 || p.TxBytes != 7*tcp.AckBytes {
 		t.Errorf("%d acknowledgements of %d bytes", p.TxPackets, p.TxBytes)
 	}
 }
@@ -233,12 +233,12 @@ func TestLossyAndLosslessShareByWeights(t *testing.T) {
 		r := startRun(t, sc, g, []work.Flow{tcpFlow(0, 2, 0), rdma})
 		sw := g.Nodes[g.Endpoints[2].Node].Ports[0].Peer
 		r.S.Run(10 * sim.Millisecond)
-		st := &r.Ports[sw][2].Stats
-		from := [2]uint64{st.Prio[0].TxBytes, st.Prio[3].TxBytes}
+		out := r.Ports[sw][2]
+		from := [2]uint64{out.Prio(0).TxBytes, out.Prio(3).TxBytes}
 		if err := r.Finish(); err != nil {
 			t.Fatal(err)
 		}
-		got := [2]uint64{st.Prio[0].TxBytes - from[0], st.Prio[3].TxBytes - from[1]}
+		got := [2]uint64{out.Prio(0).TxBytes - from[0], out.Prio(3).TxBytes - from[1]}
 		have := float64(got[0]) / float64(got[0]+got[1])
 		want := float64(w[0]) / float64(w[0]+w[1])
 		if math.Abs(have-want) > 0.01 {

@@ -228,7 +228,7 @@ func cycleKey(hops []result.Hop, prio uint8) uint64 {
 func (r *Run) cycleSent(hops []result.Hop, prio uint8) uint64 {
 	n := uint64(0)
 	for _, h := range hops {
-		n += r.Ports[h.Node][h.Port].Stats.Prio[prio].TxPackets
+		n += r.Ports[h.Node][h.Port].Prio(prio).TxPackets
 	}
 	return n
 }

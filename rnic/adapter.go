@@ -108,6 +108,7 @@ type Scratch struct {
 	engine transport.Scratch
 	rx     rxScratch
 	out    transport.Out // one packet on its way out, kept for its slices
+	good   *dcqcn.Params // the parameters that were found good last
 }
 
 // maxPKeys is what a row's number can tell.

@@ -32,8 +32,14 @@ func (cfg *Config) checkDCQCN() error {
 	if cfg.CNPPrio >= numPrios {
 		return fmt.Errorf("adapter %q: priority of CNPs is %d, can be 0 to %d: %w", cfg.Name, cfg.CNPPrio, numPrios-1, ErrInvalid)
 	}
+	if s := cfg.Scratch; s != nil && s.good == cfg.DCQCN {
+		return nil // as for the adapters before
+	}
 	if err := cfg.DCQCN.Validate(); err != nil {
 		return fmt.Errorf("adapter %q: %w: %w", cfg.Name, err, ErrInvalid)
+	}
+	if cfg.Scratch != nil {
+		cfg.Scratch.good = cfg.DCQCN
 	}
 	return nil
 }

@@ -57,4 +57,7 @@ type Config struct {
 	RxBuffer  int64    // bytes; 0 means 1 MiB
 	XOFF, XON int64    // of the receive buffer; 0 means three and one quarter of it less what is in flight
 	Lossless  uint8    // priorities that are stopped rather than dropped
+
+	// Memory, if not nil, is that of all NICs of a run. It is lent.
+	Memory *Memory
 }

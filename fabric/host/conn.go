@@ -26,31 +26,43 @@ type Spec struct {
 // Conn is a queue pair at either end, connected without packets: a connection
 // that was made before the run looks at it. Data moves from A to B; of READs,
 // from B to A, asked for by A.
+//
+// What every packet needs is in front, the ends' addresses among it: the other NIC
+// is cold.
 type Conn struct {
-	A, B *NIC
-	Spec Spec
-	a, b *rnic.QP
-	ah   ib.AH
-
-	sport  uint16 // of A's packets
-	rport  uint16 // of B's
-	hashAB uint32
-	hashBA uint32
-
+	A    *NIC
+	ends [2]end    // A's and B's
 	msgs []message // posted and not ended, oldest first
-	psn  ib.PSN    // of the next message
 	next ib.PSN    // expected by the receiver of data
 	high ib.PSN    // after the last data packet that was sent
-	any  bool      // one was sent
 	redo ib.PSN    // behind the last data packet, whether or not it was new
+	any  bool      // one was sent
 	told bool      // a NAK has come since
-	last int32     // flow of the message that ended last, or -1
-	used int       // receives that have ended and are not posted again
+	rc   bool      // the service is reliable
 
 	Packets       uint64 // data packets that left
 	Retransmitted uint64 // of them, sent before
 	Timeouts      uint64 // local ACK timeouts of A
 	LastArrival   sim.Time
+	one           [1]message    // room of msgs where no more may be posted
+	addrs         [2]netip.Addr // of the ends
+
+	B     *NIC
+	Spec  Spec
+	a, b  *rnic.QP
+	ah    ib.AH
+	psn   ib.PSN   // of the next message
+	last  int32    // flow of the message that ended last, or -1
+	used  int      // receives that have ended and are not posted again
+	sport uint16   // of A's packets
+	rport uint16   // of B's
+	_     [60]byte // to whole lines
+}
+
+// end is what a packet has to say of the NIC that sends it.
+type end struct {
+	endpoint int32
+	hash     uint32 // over addresses, ports and protocol
 }
 
 // message is one that was posted and has not ended. Its packets have the PSNs
@@ -80,7 +92,8 @@ func Dial(now sim.Time, a, b *NIC, spec Spec) (*Conn, error) {
 		return nil, fmt.Errorf("connection of %s with itself", a.cfg.Name)
 	}
 	spec.Depth = max(spec.Depth, 1)
-	c := &Conn{A: a, B: b, Spec: spec, last: -1}
+	c := &Conn{A: a, B: b, Spec: spec, rc: spec.Service == ib.RC, last: -1}
+	c.msgs = c.one[:0]
 	var err error
 	if c.a, err = a.createQP(now, spec); err != nil {
 		return nil, err
@@ -91,8 +104,9 @@ func Dial(now sim.Time, a, b *NIC, spec Spec) (*Conn, error) {
 	}
 	c.sport = sourcePort(spec.SrcPort, uint32(c.a.Number()), a.cfg.Endpoint)
 	c.rport = sourcePort(0, uint32(c.b.Number()), b.cfg.Endpoint)
-	c.hashAB = tupleHash(a, b, c.sport)
-	c.hashBA = tupleHash(b, a, c.rport)
+	c.ends[0] = end{a.cfg.Endpoint, tupleHash(a, b, c.sport)}
+	c.ends[1] = end{b.cfg.Endpoint, tupleHash(b, a, c.rport)}
+	c.addrs[0], c.addrs[1] = a.cfg.Addr, b.cfg.Addr
 	psnA := ib.PSN(sim.Mix(uint64(c.a.Number())^a.s.Seed())) & ib.PSNMask
 	psnB := ib.PSN(sim.Mix(uint64(c.b.Number())^b.s.Seed())) & ib.PSNMask
 	c.psn, c.next, c.high = psnA, psnA, psnA
@@ -112,8 +126,8 @@ func Dial(now sim.Time, a, b *NIC, spec Spec) (*Conn, error) {
 			return nil, err
 		}
 	}
-	a.conns[uint32(c.a.Number())] = c
-	b.conns[uint32(c.b.Number())] = c
+	a.conns.put(uint32(c.a.Number()), c)
+	b.conns.put(uint32(c.b.Number()), c)
 	return c, nil
 }
 
@@ -270,10 +284,7 @@ func (c *Conn) Close(now sim.Time) {
 		n *NIC
 		q *rnic.QP
 	}{{c.A, c.a}, {c.B, c.b}} {
-		delete(e.n.conns, uint32(e.q.Number()))
-		if e.n.last == c {
-			e.n.last = nil
-		}
+		e.n.conns.remove(uint32(e.q.Number()))
 		_ = e.n.dev.DestroyQP(now.Clock(), e.q)
 	}
 	if c.ah != 0 {
@@ -289,10 +300,10 @@ func (c *Conn) Posted() int { return len(c.msgs) }
 func (c *Conn) SrcPort() uint16 { return c.sport }
 
 // Hash returns the 5-tuple hash of A's packets.
-func (c *Conn) Hash() uint32 { return c.hashAB }
+func (c *Conn) Hash() uint32 { return c.ends[0].hash }
 
 // ReverseHash returns the 5-tuple hash of B's packets.
-func (c *Conn) ReverseHash() uint32 { return c.hashBA }
+func (c *Conn) ReverseHash() uint32 { return c.ends[1].hash }
 
 // QP returns the queue pair that sends requests.
 func (c *Conn) QP() *rnic.QP { return c.a }
@@ -322,33 +333,19 @@ func (c *Conn) flowOf(p *sim.Packet) int32 {
 	return c.msgs[0].flow
 }
 
-func (c *Conn) peerOf(n *NIC) int32 {
+// side returns which end n is.
+func (c *Conn) side(n *NIC) int {
 	if n == c.A {
-		return c.B.cfg.Endpoint
+		return 0
 	}
-	return c.A.cfg.Endpoint
-}
-
-// addrOf returns the address of n's peer.
-func (c *Conn) addrOf(n *NIC) netip.Addr {
-	if n == c.A {
-		return c.B.cfg.Addr
-	}
-	return c.A.cfg.Addr
-}
-
-func (c *Conn) hashOf(n *NIC) uint32 {
-	if n == c.A {
-		return c.hashAB
-	}
-	return c.hashBA
+	return 1
 }
 
 // sent counts a data packet that leaves n. A requester that goes back has been
 // told so by a NAK; if not, its timer has fired.
 func (c *Conn) sent(n *NIC, p *sim.Packet) {
 	c.Packets++
-	if c.Spec.Service != ib.RC {
+	if !c.rc {
 		return
 	}
 	s, told := psn(p), c.told
@@ -367,7 +364,7 @@ func (c *Conn) sent(n *NIC, p *sim.Packet) {
 // arrived follows what the receiver of data has in order: of RC the expected
 // PSN, of the others everything.
 func (c *Conn) arrived(now sim.Time, n *NIC, p *sim.Packet) {
-	if c.Spec.Service == ib.RC {
+	if c.rc {
 		if psn(p) != c.next || n == c.A && len(c.msgs) == 0 {
 			return // of a READ that has failed: nobody takes it
 		}

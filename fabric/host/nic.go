@@ -33,34 +33,69 @@ type Boss interface {
 	Pause(p result.Pause)
 }
 
-// NIC is one network adapter with one port. It implements port.Node.
+// NIC is one network adapter with one port. It implements port.Node. What every
+// packet needs is in front.
 type NIC struct {
 	s    *sim.Sim
-	cfg  Config
 	boss Boss
 	port *port.Port
 	dev  *rnic.Adapter
-	pd   mem.PD
-	mr   *mem.Region
 	cq   *rnic.CQ
+	x    *scratch
+	wake sim.Time // an event for the adapter is scheduled then
 
-	conns  map[uint32]*Conn // by local QPN
-	lastQP uint32
-	last   *Conn
+	conns    connTable
+	endpoint int32
+	header   int32 // Config.Header and Config.Control
+	control  int32
+	limited  bool // there is a packet rate
+	mixed    bool // there is a lossy class
+	turn     bool // the lossy class is next
+	slow     bool // packets wait before the adapter gets them
+	noECT    bool
+	tagged   bool
+	v1       bool
+	gateOn   bool
+	stopped  uint8
+	want     uint16 // source port of the connection that is being made
 
-	wake    sim.Time // an event for the adapter is scheduled then
-	run     frame.Run
-	rx      frame.Rx
-	wcs     [16]ib.WC
-	gate    sim.Time // the packet rate allows the next packet then
-	gateOn  bool
-	perPkt  sim.Time
-	want    uint16 // source port of the connection that is being made
-	lossy   Lossy
-	turn    bool // the lossy class is next
-	in      receiver
-	Stats   Stats
-	stopped uint8
+	lossy  Lossy
+	perPkt sim.Time // of the packet rate
+	gate   sim.Time // the packet rate allows the next packet then
+	in     receiver
+	cfg    Config
+	pd     mem.PD
+	mr     *mem.Region
+	Stats  Stats
+	_      [104]byte // to an odd number of lines
+}
+
+// Memory is where the NICs of one run lie, in pieces that begin at cache lines,
+// and what they need between the beginning and the end of a call: one for all, so
+// that it stays in the fastest cache. The zero Memory is ready.
+type Memory struct {
+	scratch scratch
+	nics    []NIC
+}
+
+type scratch struct {
+	rnic rnic.Scratch
+	run  frame.Run
+	rx   frame.Rx
+	buf  [64]byte
+	wcs  [16]ib.WC
+}
+
+// piece is how many NICs are made at a time: more than 32 KB.
+const piece = 64
+
+func (m *Memory) nic() *NIC {
+	if len(m.nics) == 0 {
+		m.nics = make([]NIC, piece)
+	}
+	n := &m.nics[0]
+	m.nics = m.nics[1:]
+	return n
 }
 
 // Lossy is a transport beside RDMA, of the lossy class; see package tcp.
@@ -89,7 +124,16 @@ const memBytes = 1 << 42
 
 // New makes a NIC.
 func New(s *sim.Sim, cfg Config, boss Boss) (*NIC, error) {
-	n := &NIC{s: s, cfg: cfg, boss: boss, conns: make(map[uint32]*Conn), wake: sim.Never}
+	m := cfg.Memory
+	if m == nil {
+		m = &Memory{nics: make([]NIC, 1)}
+	}
+	n := m.nic()
+	*n = NIC{
+		s: s, cfg: cfg, boss: boss, x: &m.scratch, wake: sim.Never, endpoint: cfg.Endpoint, header: int32(cfg.Header), control: int32(cfg.Control),
+		limited: cfg.PacketRate > 0, noECT: cfg.NoECT, tagged: cfg.Tagged, v1: cfg.V1,
+	}
+	n.x.run.Buf = n.x.buf[:]
 	rnd := s.Rand(fmt.Sprintf("nic %d", cfg.Endpoint))
 	gid := ib.GIDFromAddr(cfg.Addr)
 	overhead := ethernetBytes
@@ -107,7 +151,7 @@ func New(s *sim.Sim, cfg Config, boss Boss) (*NIC, error) {
 			return n.want, 0, nil
 		},
 		DCQCN: cfg.DCQCN, LineRate: uint64(cfg.Rate), CNPPrio: cfg.CNPPrio, CNPTOS: cfg.CNPDSCP << 2,
-		Pacing: rnic.Pacing{Burst: -1, Overhead: overhead},
+		Pacing: rnic.Pacing{Burst: -1, Overhead: overhead}, Scratch: &n.x.rnic,
 	})
 	if err != nil {
 		return nil, err
@@ -126,8 +170,8 @@ func New(s *sim.Sim, cfg Config, boss Boss) (*NIC, error) {
 	if cfg.PacketRate > 0 {
 		n.perPkt = sim.Second / sim.Time(cfg.PacketRate)
 	}
-	n.run.Buf = make([]byte, 64)
 	n.in.init(&n.cfg)
+	n.slow = n.cfg.DrainRate != 0 || n.cfg.RxRate != 0 || n.cfg.RxPackets != 0
 	return n, nil
 }
 
@@ -146,7 +190,7 @@ func (n *NIC) Adapter() *rnic.Adapter { return n.dev }
 func (n *NIC) Config() Config { return n.cfg }
 
 // SetLossy gives the NIC a transport of the lossy class.
-func (n *NIC) SetLossy(l Lossy) { n.lossy = l }
+func (n *NIC) SetLossy(l Lossy) { n.lossy, n.mixed = l, l != nil }
 
 // Kick says that the lossy class has something to send.
 func (n *NIC) Kick(now sim.Time) { n.port.Kick(now) }
@@ -198,10 +242,10 @@ func (n *NIC) arm() {
 // poll hands completions to their connections.
 func (n *NIC) poll(now sim.Time) {
 	for {
-		k := n.cq.Poll(n.wcs[:])
-		for i := range n.wcs[:k] {
-			wc := &n.wcs[i]
-			c := n.conns[uint32(wc.QPN)]
+		k := n.cq.Poll(n.x.wcs[:])
+		for i := range n.x.wcs[:k] {
+			wc := &n.x.wcs[i]
+			c := n.conns.get(uint32(wc.QPN))
 			switch {
 			case c == nil:
 			case wc.ID == recvID:
@@ -212,7 +256,7 @@ func (n *NIC) poll(now sim.Time) {
 				c.completed(now, wc)
 			}
 		}
-		if k < len(n.wcs) {
+		if k < len(n.x.wcs) {
 			return
 		}
 	}

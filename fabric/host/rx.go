@@ -9,13 +9,12 @@ import (
 // receiver is what is between the port and the adapter: a buffer that empties at
 // the rate of PCIe into queues, each of which is served at its own rate.
 type receiver struct {
+	busy   bool // a packet is crossing PCIe
+	storm  uint8
 	held   int64 // bytes in buffer and queues
 	byPrio [8]int64
 	pcie   sim.Queue
-	busy   bool // a packet is crossing PCIe
 	queues []rxQueue
-	storm  uint8
-	slow   bool // anything of this is in use
 }
 
 type rxQueue struct {
@@ -41,14 +40,13 @@ func (r *receiver) init(c *Config) {
 	if c.XON == 0 {
 		c.XON = c.XOFF / 2
 	}
-	r.slow = c.DrainRate != 0 || c.RxRate != 0 || c.RxPackets != 0
 	r.queues = make([]rxQueue, c.RxQueues)
 }
 
 // SetDrain changes the rate of PCIe from now on; 0 is without limit.
 func (n *NIC) SetDrain(now sim.Time, rate sim.Rate) {
 	n.cfg.DrainRate = rate
-	n.in.slow = true
+	n.slow = true
 	n.drain(now)
 }
 
@@ -66,15 +64,15 @@ func (n *NIC) HeldPackets() int64 {
 
 // Arrive implements port.Node.
 func (n *NIC) Arrive(now sim.Time, _ int, p *sim.Packet) {
-	r := &n.in
-	if p.Dst != n.cfg.Endpoint {
+	if p.Dst != n.endpoint {
 		n.drop(now, p, result.DropNoRoute)
 		return
 	}
-	if !r.slow {
+	if !n.slow {
 		n.deliver(now, p)
 		return
 	}
+	r := &n.in
 	lossless := n.cfg.Lossless&(1<<p.Prio) != 0
 	if r.held+int64(p.Bytes) > n.cfg.RxBuffer {
 		why := result.DropHostBuffer
@@ -198,7 +196,6 @@ func (n *NIC) release(now sim.Time, p *sim.Packet) {
 
 // deliver hands a packet to its transport.
 func (n *NIC) deliver(now sim.Time, p *sim.Packet) {
-	n.Stats.received(p)
 	if p.Kind == sim.KindTCP {
 		switch {
 		case p.Bad:
@@ -213,13 +210,14 @@ func (n *NIC) deliver(now sim.Time, p *sim.Packet) {
 	if p.ECN == 3 && !p.Bad && !p.Ack {
 		n.boss.Marked(now, p.Flow)
 	}
-	rx := &n.rx
+	rx := &n.x.rx
 	rx.Data = p.Head[:p.N]
 	rx.Phantom, rx.Bad = int(p.Payload), p.Bad
 	rx.SrcPort, rx.TOS, rx.TTL = p.SrcPort, p.DSCP<<2|p.ECN, p.TTL
-	c := n.conn(destQPN(p))
+	c := n.conns.get(destQPN(p))
 	if c != nil {
-		rx.Src, rx.Dst = c.addrOf(n), n.cfg.Addr
+		me := c.side(n)
+		rx.Src, rx.Dst = c.addrs[1-me], c.addrs[me]
 		if p.Head[0] == opCNP {
 			n.Stats.CNPHandled++
 			n.boss.CNP(now, p.Flow, false)

@@ -17,25 +17,25 @@ const (
 
 // Pull implements port.Node.
 func (n *NIC) Pull(now sim.Time, _ int, stopped uint8) (*sim.Packet, bool) {
-	if n.perPkt != 0 && now < n.gate {
+	if n.limited && now < n.gate {
 		n.waitGate()
 		return nil, false
 	}
 	var p *sim.Packet
-	if n.lossy != nil && n.turn {
+	if n.mixed && n.turn {
 		p = n.pullLossy(now, stopped)
 	}
 	if p == nil {
 		p = n.pullRDMA(now)
 	}
-	if p == nil && n.lossy != nil && !n.turn {
+	if p == nil && n.mixed && !n.turn {
 		p = n.pullLossy(now, stopped)
 	}
 	if p == nil {
 		return nil, false
 	}
 	n.turn = !n.turn
-	if n.perPkt != 0 {
+	if n.limited {
 		n.gate = max(now, n.gate) + n.perPkt
 	}
 	return p, true
@@ -58,19 +58,19 @@ func (n *NIC) pullLossy(now sim.Time, stopped uint8) *sim.Packet {
 
 // pullRDMA asks the adapter for a packet.
 func (n *NIC) pullRDMA(now sim.Time) *sim.Packet {
-	n.run.Reset()
-	if !n.dev.Egress(now.Clock(), &n.run) {
+	run := &n.x.run
+	run.Reset()
+	if !n.dev.Egress(now.Clock(), run) {
 		if n.cq.Len() > 0 {
 			n.poll(now)
 		}
 		n.arm()
 		return nil
 	}
-	c := n.conn(n.run.QPN)
+	c := n.conns.get(run.QPN)
 	p := n.s.Pool.Get()
-	n.fill(p, &n.run, c)
-	n.Stats.sent(p, n.run.CNP)
-	if n.run.CNP {
+	n.fill(p, run, c)
+	if run.CNP {
 		n.Stats.CNPSent++
 		n.boss.CNP(now, p.Flow, true)
 	} else if c != nil && !p.Ack {
@@ -85,36 +85,25 @@ func (n *NIC) pullRDMA(now sim.Time) *sim.Packet {
 	return p
 }
 
-// conn finds the connection of a local queue pair.
-func (n *NIC) conn(qpn uint32) *Conn {
-	if n.last != nil && n.lastQP == qpn {
-		return n.last
-	}
-	c := n.conns[qpn]
-	if c != nil {
-		n.last, n.lastQP = c, qpn
-	}
-	return c
-}
-
 // fill makes a packet of what the adapter has written.
 func (n *NIC) fill(p *sim.Packet, r *frame.Run, c *Conn) {
 	p.N = uint8(copy(p.Head[:], r.Buf[:r.N]))
 	p.Payload = int32(r.Phantom)
 	p.Kind = sim.KindRoCE
-	p.Src = n.cfg.Endpoint
+	p.Src = n.endpoint
 	p.Flow, p.Dst = -1, -1
 	p.SrcPort, p.DstPort = r.SrcPort, rocePort
 	p.DSCP, p.ECN = r.TOS>>2, r.TOS&3
-	if n.cfg.NoECT {
+	if n.noECT {
 		p.ECN = 0
 	}
-	p.Prio, p.PCP, p.Tagged = r.Prio, r.Prio, n.cfg.Tagged
-	p.TTL, p.V1 = r.TTL, n.cfg.V1
+	p.Prio, p.PCP, p.Tagged = r.Prio, r.Prio, n.tagged
+	p.TTL, p.V1 = r.TTL, n.v1
 	p.Ack = r.Phantom == 0
 	p.In = -1
 	if c != nil {
-		p.Flow, p.Dst, p.Hash = c.flowOf(p), c.peerOf(n), c.hashOf(n)
+		me := c.side(n)
+		p.Flow, p.Dst, p.Hash = c.flowOf(p), c.ends[1-me].endpoint, c.ends[me].hash
 	}
 	p.Bytes = int32(n.frameBytes(r.WireLen, r.Phantom))
 }
@@ -122,16 +111,16 @@ func (n *NIC) fill(p *sim.Packet, r *frame.Run, c *Conn) {
 // frameBytes is the length of a frame from destination MAC to FCS.
 func (n *NIC) frameBytes(wireLen, payload int) int {
 	switch {
-	case payload > 0 && n.cfg.Header > 0:
-		return payload + n.cfg.Header
-	case payload == 0 && n.cfg.Control > 0:
-		return n.cfg.Control
+	case payload > 0 && n.header > 0:
+		return payload + int(n.header)
+	case payload == 0 && n.control > 0:
+		return int(n.control)
 	}
 	b := wireLen + ethernetBytes
-	if n.cfg.V1 {
+	if n.v1 {
 		b = wireLen + v1Bytes
 	}
-	if n.cfg.Tagged {
+	if n.tagged {
 		b += tagBytes
 	}
 	return max(b, minFrame)

@@ -7,64 +7,58 @@ import (
 
 // air is what is on its way to the peer, oldest first, linked through the
 // packets: one event is scheduled for all of it.
-type air struct {
-	head, tail *sim.Packet
-	n          int32
-}
+//
+// When a packet arrives, the next event is scheduled for the one behind it, which
+// is cold then. So each carries when the one behind it arrives: in Tail, since on
+// a plain link its own is the instant at which it arrives itself, or in Due where
+// the other end wants heads.
+type air struct{ head, tail *sim.Packet }
 
-func (a *air) push(k *sim.Packet) {
-	k.Next = nil
-	if a.n++; a.n > 1 {
-		a.tail.Next = k
+// launch puts a frame that begins to leave now into the air.
+func (p *Port) launch(now sim.Time, k *sim.Packet) {
+	due := p.busy + p.delay
+	k.Tail, k.Next = due, nil
+	if p.ahead {
+		if k.Kind != sim.KindPFC && k.Kind != sim.KindPause {
+			due = min(due, now+p.last(min(int(k.Bytes), HeadBytes))+p.delay)
+		}
+		// A short frame behind a long one of which the head was enough.
+		due = max(due, p.lastDue)
+		p.lastDue = due
+	}
+	a := &p.air
+	if a.head == nil {
+		a.head, a.tail = k, k
+		p.s.At(due, p, evAir|uint64(p.epoch)<<evShift)
+		return
+	}
+	a.tail.Next = k
+	if p.ahead {
+		a.tail.Due = due
 	} else {
-		a.head = k
+		a.tail.Tail = due
 	}
 	a.tail = k
 }
 
-func (a *air) pop() *sim.Packet {
+// arrive hands the oldest frame to the peer. It looks at the part of the port
+// that sends, and no other.
+func (p *Port) arrive(now sim.Time, epoch uint16) {
+	a := &p.air
 	k := a.head
-	a.n--
-	a.head, k.Next = k.Next, nil
-	return k
-}
-
-// due returns when a packet in the air is with the peer: with its last bit, or
-// with its head where the peer wants that.
-func (p *Port) due(k *sim.Packet) sim.Time {
-	if p.ahead {
-		return k.Due
-	}
-	return k.Tail
-}
-
-// launch puts a frame that begins to leave now into the air.
-func (p *Port) launch(now sim.Time, k *sim.Packet) {
-	k.Tail = p.busy + p.delay
-	if p.ahead {
-		k.Due = k.Tail
-		if k.Kind != sim.KindPFC && k.Kind != sim.KindPause {
-			k.Due = min(k.Due, now+p.last(min(int(k.Bytes), HeadBytes))+p.delay)
-		}
-		if p.air.n > 0 {
-			// A short frame behind a long one of which the head was enough.
-			k.Due = max(k.Due, p.air.tail.Due)
-		}
-	}
-	p.air.push(k)
-	if p.air.n == 1 {
-		p.s.At(p.due(k), p, evAir)
-	}
-}
-
-// arrive hands the oldest frame to the peer.
-func (p *Port) arrive(now sim.Time) {
-	if p.air.n == 0 || p.due(p.air.head) != now {
+	if k == nil || epoch != p.epoch {
 		return // the link went down meanwhile
 	}
-	k := p.air.pop()
-	if p.air.n > 0 {
-		p.s.At(p.due(p.air.head), p, evAir)
+	if a.head = k.Next; a.head != nil {
+		due := k.Tail
+		if p.ahead {
+			due = k.Due
+		}
+		p.peer.s.At(due, p, evAir|uint64(epoch)<<evShift)
+	}
+	k.Next = nil
+	if !p.ahead {
+		k.Tail = now
 	}
 	p.peer.take(now, k)
 }
@@ -72,10 +66,11 @@ func (p *Port) arrive(now sim.Time) {
 // take is the receiving side of a link.
 func (p *Port) take(now sim.Time, k *sim.Packet) {
 	if p.Lose != nil && p.Lose(k) {
+		p.peer.gone(k)
 		p.node.Lost(now, int(p.index), k, result.DropFault)
 		return
 	}
-	if p.corrupts && p.cfg.Rand.Below(p.errorRate(k)) {
+	if p.corrupts && p.rand.Below(p.errorRate(k)) {
 		k.Bad = true
 	}
 	p.s.Note(uint64(p.id)<<32 | uint64(k.Bytes)<<4 | uint64(k.Prio))
@@ -84,6 +79,7 @@ func (p *Port) take(now sim.Time, k *sim.Packet) {
 	}
 	if k.Bad && !p.early {
 		p.Stats.Errors++
+		p.peer.gone(k)
 		p.node.Lost(now, int(p.index), k, result.DropError)
 		return
 	}
@@ -95,7 +91,6 @@ func (p *Port) take(now sim.Time, k *sim.Packet) {
 		p.s.Pool.Put(k)
 		return
 	}
-	p.Stats.received(k)
 	p.node.Arrive(now, int(p.index), k)
 }
 
@@ -124,8 +119,11 @@ func (p *Port) SetDown(now sim.Time, down bool) {
 
 // drain loses everything that is on its way from this end.
 func (p *Port) drain(now sim.Time) {
-	for p.air.n > 0 {
-		p.peer.node.Lost(now, int(p.peer.index), p.air.pop(), result.DropDown)
+	p.epoch++
+	for k := p.air.head; k != nil; k = p.air.head {
+		p.air.head, k.Next = k.Next, nil
+		p.gone(k)
+		p.peer.node.Lost(now, int(p.peer.index), k, result.DropDown)
 	}
 	for c := p.control.Pop(); c != nil; c = p.control.Pop() {
 		p.s.Pool.Put(c)

@@ -102,4 +102,4 @@ func (f *PFC) Reset(now sim.Time) {
 }
 
 // QuantaTime returns how long q quanta last at the rate of the link.
-func (p *Port) QuantaTime(q uint16) sim.Time { return p.cfg.Rate.For(int(q) * QuantaBits / 8) }
+func (p *Port) QuantaTime(q uint16) sim.Time { return p.rate.For(int(q) * QuantaBits / 8) }

@@ -30,7 +30,7 @@ type Config struct {
 	Rate  sim.Rate
 	Delay sim.Time // one way
 	// Gap is what each frame costs beside its bytes: GapBytes, or 0 where the
-	// other side of a comparison does not count it.
+	// other side of a comparison does not count it; less than 256.
 	Gap int
 	// Early hands a packet to this end's node when its first HeadBytes are
 	// there; its Tail tells when the rest is (cut-through). Otherwise Arrive is
@@ -51,8 +51,9 @@ const HeadBytes = 64
 
 // Port is one end of a link. Create two with New and join them with Connect.
 //
-// What every frame needs is in front, in the order of cache lines of 64 bytes: in a
-// large fabric a port is cold whenever a frame comes to it, and each line is a miss.
+// It is two cache lines of 64 bytes, and points to what is needed seldom: in a
+// large fabric a port is cold whenever a frame comes to it, each line is a miss,
+// and so is each page.
 type Port struct {
 	// Both of sending and of receiving.
 	s    *sim.Sim
@@ -62,7 +63,8 @@ type Port struct {
 	Lose func(p *sim.Packet) bool
 	// Tap sees every frame that begins to leave (out) or arrives; nil for none.
 	// It borrows the packet.
-	Tap      func(now sim.Time, p *sim.Packet, out bool)
+	Tap func(now sim.Time, p *sim.Packet, out bool)
+	*rest
 	index    int32
 	id       uint32
 	classes  uint8 // stopped, as the node knows it
@@ -70,34 +72,50 @@ type Port struct {
 	waiting  bool // an event at busy is scheduled
 	urgent   bool // there are control frames
 	early    bool // this end takes packets by their head
-	ahead    bool // the other end does
 	metered  bool // meter is not nil
 	corrupts bool // frames may arrive here corrupted
-	// Refreshed is called when the classes that this end stops are told so again;
-	// nil for nobody. It has its place here for the sake of the lines.
-	Refreshed func(now sim.Time, classes uint8)
+	gap      uint8
 
 	// Of sending alone.
 	busy    sim.Time // the present frame has left then
 	peer    *Port
 	delay   sim.Time
-	perByte int32 // picoseconds that a byte takes, if that is a whole number
-	gap     int32
 	air     air
-	sending sim.Time // in all
-
-	Stats Stats
-
-	// What follows is needed seldom.
-	cfg     Config
-	fc      FlowControl
-	meter   Meter
-	control sim.Queue
-	downAt  sim.Time
-	errors  [8]uint64 // see SetErrors
-	stop    stopper
-	pause   pauseClock
+	tx      count  // what has left of priority first
+	perByte int32  // picoseconds that a byte takes, if that is a whole number
+	epoch   uint16 // how often what was in the air was lost, modulo 65,536
+	ahead   bool   // the other end takes packets by their head
+	first   uint8
 }
+
+// rest is the part of a port that frames of the usual kind do not need.
+type rest struct {
+	Stats Stats
+	// Refreshed is called when the classes that this end stops are told so again;
+	// nil for nobody.
+	Refreshed func(now sim.Time, classes uint8)
+
+	others      [8]count // what has left of other priorities
+	lost        [8]count // data that left and did not come to the other end
+	controls    count    // control frames that left
+	longer      sim.Time // time spent sending, if a byte takes no whole picoseconds
+	rate        sim.Rate
+	rand        *sim.Rand
+	quanta      uint16
+	global      bool
+	fc          FlowControl
+	meter       Meter
+	control     sim.Queue
+	downAt      sim.Time
+	lastDue     sim.Time  // when the last that was sent arrives, if ahead
+	errors      [8]uint64 // see SetErrors
+	errorsOfAll uint64    // Config.ErrorRate
+	stop        stopper
+	pause       pauseClock
+}
+
+// noPrio is none of the eight.
+const noPrio = 8
 
 // The events of a port.
 const (
@@ -122,8 +140,9 @@ func (p *Port) Init(s *sim.Sim, node Node, index int, id uint64, cfg Config, fc 
 		cfg.Quanta = 65535
 	}
 	*p = Port{
-		s: s, node: node, index: int32(index), id: uint32(id), cfg: cfg, fc: fc,
-		delay: cfg.Delay, gap: int32(cfg.Gap), early: cfg.Early, corrupts: cfg.ErrorRate != 0,
+		s: s, node: node, index: int32(index), id: uint32(id), delay: cfg.Delay, gap: uint8(cfg.Gap), first: noPrio,
+		early: cfg.Early, corrupts: cfg.ErrorRate != 0,
+		rest: &rest{fc: fc, rate: cfg.Rate, rand: cfg.Rand, quanta: cfg.Quanta, global: cfg.Global, errorsOfAll: cfg.ErrorRate},
 	}
 	const bits = 8 * int64(sim.Second)
 	if cfg.Rate > 0 && bits%int64(cfg.Rate) == 0 && bits/int64(cfg.Rate) < 1<<31 {
@@ -148,17 +167,13 @@ func (p *Port) Index() int { return int(p.index) }
 func (p *Port) Peer() *Port { return p.peer }
 
 // Rate returns the speed of the link.
-func (p *Port) Rate() sim.Rate { return p.cfg.Rate }
+func (p *Port) Rate() sim.Rate { return p.rate }
 
 // Delay returns the one-way delay of the link.
-func (p *Port) Delay() sim.Time { return p.cfg.Delay }
+func (p *Port) Delay() sim.Time { return p.delay }
 
 // Classes returns the classes that the neighbour stops, bit by priority.
 func (p *Port) Classes() uint8 { return p.classes }
-
-// Sending returns how long this end has been sending in all, the present frame
-// included.
-func (p *Port) Sending() sim.Time { return p.sending }
 
 // Busy returns the instant at which the present frame has left.
 func (p *Port) Busy() sim.Time { return p.busy }
@@ -169,12 +184,12 @@ func (p *Port) Busy() sim.Time { return p.busy }
 // must have been given a Rand.
 func (p *Port) SetErrors(rates [8]uint64) {
 	p.errors = rates
-	p.corrupts = p.cfg.ErrorRate != 0 || rates != [8]uint64{}
+	p.corrupts = p.errorsOfAll != 0 || rates != [8]uint64{}
 }
 
 // errorRate is how many of 2^32 frames like k arrive here corrupted.
 func (p *Port) errorRate(k *sim.Packet) uint64 {
-	rate := p.cfg.ErrorRate
+	rate := p.errorsOfAll
 	m := uint8(1) << (k.Prio & 7)
 	switch k.Kind {
 	case sim.KindPFC:
@@ -199,7 +214,13 @@ func (p *Port) DownFor(now sim.Time) sim.Time {
 
 // InAir returns how many packets are on their way from this end, and how many
 // control frames wait to be sent.
-func (p *Port) InAir() int { return int(p.air.n) + p.control.Len() }
+func (p *Port) InAir() int {
+	n := p.control.Len()
+	for k := p.air.head; k != nil; k = k.Next {
+		n++
+	}
+	return n
+}
 
 // Down reports whether the link is down.
 func (p *Port) Down() bool { return p.down }
@@ -210,7 +231,7 @@ func (p *Port) last(n int) sim.Time {
 	if p.perByte != 0 {
 		return sim.Time(n) * sim.Time(p.perByte)
 	}
-	return p.cfg.Rate.For(n)
+	return p.rate.For(n)
 }
 
 // Kick says that the node has something to send.
@@ -245,7 +266,7 @@ func (p *Port) Handle(now sim.Time, arg uint64) {
 			p.transmit(now)
 		}
 	case evAir:
-		p.arrive(now)
+		p.arrive(now, uint16(arg>>evShift))
 	case evRefresh:
 		p.refresh(now)
 	case evFC:
@@ -260,6 +281,7 @@ func (p *Port) transmit(now sim.Time) {
 	if p.urgent {
 		k = p.control.Pop()
 		p.urgent = p.control.Front() != nil
+		p.controls.add(k)
 	} else {
 		if k, more = p.node.Pull(now, int(p.index), p.classes); k == nil {
 			return
@@ -267,14 +289,16 @@ func (p *Port) transmit(now sim.Time) {
 		if p.metered {
 			p.meter.Sent(now, k)
 		}
+		p.sent(k)
 	}
 	t := p.last(int(k.Bytes))
 	p.busy = now + t
 	if k.Tail > p.busy {
 		p.busy = k.Tail // a cut-through frame leaves no faster than it comes
 	}
-	p.sending += t
-	p.Stats.sent(k)
+	if p.perByte == 0 {
+		p.longer += t
+	}
 	if p.Tap != nil {
 		p.Tap(now, k, true)
 	}

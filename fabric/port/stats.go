@@ -2,9 +2,8 @@ package port
 
 import "github.com/verbena-rdma/verbena/fabric/sim"
 
-// Stats is what one end of a link has counted.
+// Stats is what one end of a link has counted of what happens seldom.
 type Stats struct {
-	Prio      [8]PrioStats
 	AckTx     uint64 // packets without user data that left here
 	Down      sim.Time
 	Errors    uint64 // frames that arrived corrupted
@@ -13,10 +12,16 @@ type Stats struct {
 	PauseRx   uint64
 	Expired   [8]uint64   // stops of a class that ended by themselves
 	PausedFor [8]sim.Time // how long a class was stopped, without the present stop
+	pfc       [8]pfcStats
 }
 
-// PrioStats is the part of one priority, as the sender of the packets has it. It
-// is one cache line.
+// pfcStats counts the PFC frames about a priority.
+type pfcStats struct {
+	StopTx, StopRx     uint64 // those that stop
+	ResumeTx, ResumeRx uint64 // ... and that let go on
+}
+
+// PrioStats is the part of one priority, as the sender of the packets has it.
 type PrioStats struct {
 	TxBytes, RxBytes     uint64
 	TxPackets, RxPackets uint64
@@ -24,31 +29,94 @@ type PrioStats struct {
 	ResumeTx, ResumeRx   uint64 // ... and that let go on
 }
 
-// DataTx returns how many data packets left here: hops.
-func (s *Stats) DataTx() uint64 {
-	n := uint64(0)
-	for i := range s.Prio {
-		n += s.Prio[i].TxPackets
-	}
-	return n - s.AckTx
+// count is frames and their bytes.
+type count struct{ bytes, packets uint64 }
+
+func (c *count) add(k *sim.Packet) {
+	c.bytes += uint64(k.Bytes)
+	c.packets++
 }
 
-func (s *Stats) sent(k *sim.Packet) {
-	if k.Kind == sim.KindPFC || k.Kind == sim.KindPause {
-		return
+// sent counts a data frame that leaves. The counters of the priority that came
+// first lie with what sending needs: most ports have no other.
+func (p *Port) sent(k *sim.Packet) {
+	q := k.Prio & 7
+	switch p.first {
+	case q:
+		p.tx.add(k)
+	case noPrio:
+		p.first = q
+		p.tx.add(k)
+	default:
+		p.others[q].add(k)
 	}
 	if k.Ack {
-		s.AckTx++
+		p.Stats.AckTx++
 	}
-	q := &s.Prio[k.Prio&7]
-	q.TxBytes += uint64(k.Bytes)
-	q.TxPackets++
 }
 
-func (s *Stats) received(k *sim.Packet) {
-	q := &s.Prio[k.Prio&7]
-	q.RxBytes += uint64(k.Bytes)
-	q.RxPackets++
+// left returns what has left of a priority.
+func (p *Port) left(q uint8) count {
+	if q == p.first {
+		return p.tx
+	}
+	return p.others[q]
+}
+
+// gone notes a frame that left here and does not come to the other end.
+func (p *Port) gone(k *sim.Packet) {
+	if k.Kind != sim.KindPFC && k.Kind != sim.KindPause {
+		p.lost[k.Prio&7].add(k)
+	}
+}
+
+// Prio returns the counters of a priority. What has come in is what has left at
+// the other end, was not lost, and is not on its way.
+func (p *Port) Prio(q uint8) PrioStats {
+	q &= 7
+	tx, pfc := p.left(q), &p.Stats.pfc[q]
+	s := PrioStats{
+		TxBytes: tx.bytes, TxPackets: tx.packets,
+		StopTx: pfc.StopTx, StopRx: pfc.StopRx, ResumeTx: pfc.ResumeTx, ResumeRx: pfc.ResumeRx,
+	}
+	if o := p.peer; o != nil {
+		rx, not := o.left(q), o.lost[q]
+		for k := o.air.head; k != nil; k = k.Next {
+			if k.Kind != sim.KindPFC && k.Kind != sim.KindPause && k.Prio&7 == q {
+				not.add(k)
+			}
+		}
+		s.RxBytes, s.RxPackets = rx.bytes-not.bytes, rx.packets-not.packets
+	}
+	return s
+}
+
+// TxBytes returns the bytes of the data frames that left here.
+func (p *Port) TxBytes() uint64 {
+	n := p.tx.bytes
+	for i := range p.others {
+		n += p.others[i].bytes
+	}
+	return n
+}
+
+// DataTx returns how many data packets left here: hops.
+func (p *Port) DataTx() uint64 {
+	n := p.tx.packets
+	for i := range p.others {
+		n += p.others[i].packets
+	}
+	return n - p.Stats.AckTx
+}
+
+// Sending returns how long this end has been sending in all, the present frame
+// included.
+func (p *Port) Sending() sim.Time {
+	if p.perByte == 0 {
+		return p.longer
+	}
+	packets := p.DataTx() + p.Stats.AckTx + p.controls.packets
+	return sim.Time(p.perByte) * sim.Time(p.TxBytes()+p.controls.bytes+uint64(p.gap)*packets)
 }
 
 func (s *Stats) controlOut(k *sim.Packet) {
@@ -58,9 +126,9 @@ func (s *Stats) controlOut(k *sim.Packet) {
 	}
 	for m := k.Enable; m != 0; m &= m - 1 {
 		if i := lowest(m); k.Quanta(i) != 0 {
-			s.Prio[i].StopTx++
+			s.pfc[i].StopTx++
 		} else {
-			s.Prio[i].ResumeTx++
+			s.pfc[i].ResumeTx++
 		}
 	}
 }
@@ -72,9 +140,9 @@ func (s *Stats) controlIn(k *sim.Packet) {
 	}
 	for m := k.Enable; m != 0; m &= m - 1 {
 		if i := lowest(m); k.Quanta(i) != 0 {
-			s.Prio[i].StopRx++
+			s.pfc[i].StopRx++
 		} else {
-			s.Prio[i].ResumeRx++
+			s.pfc[i].ResumeRx++
 		}
 	}
 }

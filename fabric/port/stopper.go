@@ -25,7 +25,7 @@ func (p *Port) Stop(now sim.Time, prio uint8) bool {
 		return false
 	}
 	p.stop.off |= bit
-	p.tell(now, bit, p.cfg.Quanta)
+	p.tell(now, bit, p.quanta)
 	p.scheduleRefresh(now)
 	return true
 }
@@ -38,7 +38,7 @@ func (p *Port) Resume(now sim.Time, prio uint8) bool {
 		return false
 	}
 	p.stop.off &^= bit
-	if !p.cfg.Global || p.stop.off == 0 {
+	if !p.global || p.stop.off == 0 {
 		p.tell(now, bit, 0)
 	}
 	return true
@@ -47,7 +47,7 @@ func (p *Port) Resume(now sim.Time, prio uint8) bool {
 func (p *Port) scheduleRefresh(now sim.Time) {
 	// Quanta of which half is shorter than the frame that asks for them would
 	// fill the link, and the queue before it, with nothing but pauses.
-	p.stop.due = now + max(p.QuantaTime(p.cfg.Quanta)/2, 2*p.last(ControlBytes))
+	p.stop.due = now + max(p.QuantaTime(p.quanta)/2, 2*p.last(ControlBytes))
 	if !p.stop.timer {
 		p.stop.timer = true
 		p.s.At(p.stop.due, p, evRefresh)
@@ -65,7 +65,7 @@ func (p *Port) refresh(now sim.Time) {
 		return
 	}
 	p.Stats.Refreshes++
-	p.tell(now, p.stop.off, p.cfg.Quanta)
+	p.tell(now, p.stop.off, p.quanta)
 	if p.Refreshed != nil {
 		p.Refreshed(now, p.stop.off)
 	}
@@ -76,7 +76,7 @@ func (p *Port) refresh(now sim.Time) {
 func (p *Port) tell(now sim.Time, m uint8, quanta uint16) {
 	k := p.s.Pool.Get()
 	k.Bytes, k.Flow, k.Src, k.Dst = ControlBytes, -1, -1, -1
-	if p.cfg.Global {
+	if p.global {
 		k.Kind = sim.KindPause
 		k.SetQuanta(0, quanta)
 	} else {

@@ -4,14 +4,14 @@ import "github.com/verbena-rdma/verbena/fabric/sim"
 
 // mmu is the state of the shared part and of headroom, in bytes.
 type mmu struct {
-	cell       uint32
 	shared     int64 // size of the shared part
 	used       int64 // of it
 	headroom   int64 // size of all headroom: the pool, if it is shared
 	head       int64 // used of it
-	reserved   int64 // size of all reserved parts
+	cell       uint32
 	peakShared int64
 	peakHead   int64
+	reserved   int64 // size of all reserved parts
 }
 
 // ingress is what one ingress port holds of one priority group. It is one cache
@@ -56,10 +56,8 @@ func (m *mmu) cost(p *sim.Packet) int64 {
 // initBuffer divides the memory, which Validate has found large enough.
 func (w *Switch) initBuffer() {
 	b := &w.cfg.Buffer
-	w.in = make([]ingress, w.cfg.Ports*8)
 	m := &w.mmu
 	m.cell = uint32(b.Cell)
-	w.counts = b.Cell > 1 || w.cfg.CutThrough || w.cfg.Latency > 0
 	for i := range w.in {
 		g := &w.out[i>>3].conf.group[i&7]
 		w.ingress(i).conf = g

@@ -11,21 +11,21 @@ func lowest(m uint8) uint8 { return uint8(bits.TrailingZeros8(m)) }
 
 // classify returns the priority of a packet.
 func (w *Switch) classify(p *sim.Packet) uint8 {
-	if w.cfg.Trust == TrustDSCP && !p.V1 {
-		return w.cfg.DSCPToPrio[p.DSCP&63]
+	if w.trust == TrustDSCP && !p.V1 {
+		return w.ofDSCP[p.DSCP&63]
 	}
 	if p.Tagged {
-		return w.cfg.PCPToPrio[p.PCP&7]
+		return w.ofPCP[p.PCP&7]
 	}
-	return w.cfg.Untagged
+	return w.untagged
 }
 
 // mayPass does what a router does to a header.
 func (w *Switch) mayPass(p *sim.Packet) (result.DropReason, bool) {
-	if !w.cfg.Router {
+	if !w.router {
 		return 0, true
 	}
-	n := w.cfg.Subnets
+	n := w.subnets
 	same := int(p.Src) < len(n) && int(p.Dst) < len(n) && p.Src >= 0 && p.Dst >= 0 && n[p.Src] == n[p.Dst]
 	switch {
 	case p.V1:

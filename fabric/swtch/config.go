@@ -133,7 +133,8 @@ type PortConfig struct {
 	Group [8]Group
 }
 
-// Config describes a switch. New copies it, but for Subnets, which is lent.
+// Config describes a switch. New copies it, but for Subnets and Memory, which are
+// lent.
 type Config struct {
 	Name  string
 	ID    int32 // node of the graph
@@ -168,6 +169,9 @@ type Config struct {
 	// the TTL, all one for RoCEv1.
 	Router  bool
 	Subnets []int32
+
+	// Memory, if not nil, is that of all switches of a run.
+	Memory *Memory
 
 	// GlobalPause says that the ports stop their neighbours with 802.3x PAUSE:
 	// for the log.

@@ -33,6 +33,6 @@
 // of fabric/port and composed by fabric.
 //
 // Read config.go, validate.go, swtch.go, classify.go, route.go, buffer.go, pfc.go,
-// held.go, queue.go, sched.go, ecn.go, line.go, watchdog.go, counters.go, probe.go,
+// held.go, queue.go, memory.go, sched.go, ecn.go, line.go, watchdog.go, counters.go, probe.go,
 // audit.go.
 package swtch

@@ -13,6 +13,7 @@ func TestHotPartsAreCacheLines(t *testing.T) {
 		e egress
 		q queue
 		g ingress
+		w Switch
 	)
 	for _, c := range []struct {
 		what      string
@@ -22,6 +23,9 @@ func TestHotPartsAreCacheLines(t *testing.T) {
 		{"an egress is, beyond whole lines", unsafe.Sizeof(e) % line, 0},
 		{"what follows the hot part of a queue is at", unsafe.Offsetof(q.kmax), line},
 		{"an ingress is", unsafe.Sizeof(g), line},
+		{"the second line of a switch begins at", unsafe.Offsetof(w.routes), line},
+		{"its peaks and counters begin at", unsafe.Offsetof(w.mmu) + unsafe.Offsetof(w.mmu.peakShared), 2 * line},
+		{"a switch is, beyond whole lines,", unsafe.Sizeof(w) % line, 0},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s %d bytes, want %d", c.what, c.got, c.want)

@@ -26,9 +26,9 @@ type due struct {
 
 func (w *Switch) initLines() {
 	switch {
-	case w.cfg.CutThrough:
+	case w.cutThrough:
 		w.lines = make([]line, w.cfg.Ports)
-	case w.cfg.Latency > 0:
+	case w.latency > 0:
 		w.lines = make([]line, 1)
 	}
 }
@@ -54,8 +54,8 @@ func (l *line) pop() {
 // delay gives an admitted packet to its line.
 func (w *Switch) delay(now sim.Time, out int, p *sim.Packet) {
 	i := 0
-	d := due{p: p, at: now + w.cfg.Latency, out: int32(out)}
-	if w.cfg.CutThrough {
+	d := due{p: p, at: now + w.latency, out: int32(out)}
+	if w.cutThrough {
 		i = int(p.In)
 		d.cut = p.Tail > now
 	}
@@ -78,7 +78,7 @@ func (w *Switch) runLine(now sim.Time, i int) {
 		if d.at <= now && d.cut && !w.cuts(now, d) {
 			// Stored: due when its end is through.
 			d.cut = false
-			d.at = max(now, d.p.Tail+w.cfg.Latency)
+			d.at = max(now, d.p.Tail+w.latency)
 		}
 		if d.at > now {
 			w.s.At(d.at, w, uint64(i)<<evShift|evLine)

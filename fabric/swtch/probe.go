@@ -16,6 +16,16 @@ func (w *Switch) Packets() int {
 	return n
 }
 
+// Thresholds returns between which bytes of a queue a port marks more and more;
+// zeros where it marks nothing.
+func (w *Switch) Thresholds(port int, prio uint8) (kmin, kmax int64) {
+	e := &w.out[port].conf.queue[prio&7].ECN
+	if e.KMax == 0 {
+		return 0, 0
+	}
+	return e.KMin, e.KMax
+}
+
 // Marked returns how many packets of a priority a port has marked.
 func (w *Switch) Marked(port int, prio uint8) uint64 {
 	if q := w.out[port].open(prio & 7); q != nil {

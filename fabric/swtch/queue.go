@@ -27,6 +27,7 @@ type egress struct {
 	lossless uint8 // classes with PFC
 	markOut  uint8 // classes that mark on the way out
 	markIn   uint8 // classes that mark on the way in
+	strict   uint8 // classes that go before all others
 	mtu      int32 // greatest frame
 	deficit  [8]int32
 
@@ -108,21 +109,20 @@ func (w *Switch) holds(q *queue) int64 {
 	return q.fifo.Bytes()
 }
 
-// confOf returns what the ports with a configuration share.
-func (w *Switch) confOf(c *PortConfig) *portConf {
+// newConf makes what the ports with a configuration share.
+func newConf(c *PortConfig, k *confKey) *portConf {
 	f := &portConf{mtu: math.MaxInt32, queue: c.Queue}
 	if c.MTU > 0 {
 		f.mtu = int32(c.MTU)
 	}
 	for i := range c.Group {
 		f.group[i].Group = c.Group[i]
-		f.group[i].Reserved = cells(c.Group[i].Reserved, w.cfg.Buffer.Cell)
+		f.group[i].Reserved = cells(c.Group[i].Reserved, k.cell)
 	}
 	for i := range c.Queue {
 		if c.Queue[i].Lossless {
 			f.lossless |= 1 << i
-			f.group[w.cfg.PrioToGroup[i]].lossless = true
-			w.groups[w.cfg.PrioToGroup[i]] |= 1 << i
+			f.group[k.groups[i]].lossless = true
 		}
 		if c.Queue[i].Strict {
 			f.strict |= 1 << i
@@ -133,30 +133,22 @@ func (w *Switch) confOf(c *PortConfig) *portConf {
 			f.markOut |= 1 << i
 		}
 	}
-	f.quanta(w.cfg.Quantum)
+	f.quanta(k.quantum)
 	return f
 }
 
 // initPorts makes the egresses.
-func (w *Switch) initPorts() {
-	w.out = make([]egress, w.cfg.Ports)
-	var seen []PortConfig
-	var confs []*portConf
+func (w *Switch) initPorts(m *Memory) {
+	w.out, w.in = m.ports(w.cfg.Ports)
+	k := confKey{w.cfg.Buffer.Cell, w.cfg.Quantum, w.cfg.PrioToGroup}
 	for i := range w.out {
-		c := w.cfg.port(i)
-		for k := range seen {
-			if seen[k] == c {
-				w.out[i].conf = confs[k]
-				break
-			}
-		}
-		if w.out[i].conf == nil {
-			seen, confs = append(seen, c), append(confs, w.confOf(&c))
-			w.out[i].conf = confs[len(confs)-1]
-		}
 		e := &w.out[i]
-		e.firstOf, e.lossless, e.mtu = noClass, e.conf.lossless, e.conf.mtu
+		e.conf = m.confOf(&w.cfg, i, &k)
+		e.firstOf, e.lossless, e.mtu, e.strict = noClass, e.conf.lossless, e.conf.mtu, e.conf.strict
 		e.markIn, e.markOut = e.conf.markIn, e.conf.markOut
+		for l := e.lossless; l != 0; l &= l - 1 {
+			w.groups[w.cfg.PrioToGroup[lowest(l)]] |= l & -l
+		}
 	}
 }
 

@@ -7,14 +7,15 @@ import (
 
 // route returns the egress of a packet, -1 for none.
 func (w *Switch) route(p *sim.Packet) int {
-	ways := w.routes.Ports(w.cfg.ID, p.Dst)
+	ways := w.routes.Ports(w.id, p.Dst)
 	if len(ways) == 1 {
 		return int(ways[0])
 	}
 	if len(ways) == 0 {
 		return -1
 	}
-	out := int(ways[w.cfg.ECMP.Pick(p, len(ways))])
+	e := ECMP{Seed: w.seed, Fields: w.fields}
+	out := int(ways[e.Pick(p, len(ways))])
 	if w.downs > 0 && w.out[out].down {
 		out = w.detour(p, ways, out)
 	}

@@ -47,7 +47,7 @@ func (f *portConf) quanta(quantum int) {
 // that is stopped by the neighbour keeps its deficit; one that runs empty loses
 // it.
 func (e *egress) pick(ok uint8) uint8 {
-	if s := ok & e.conf.strict; s != 0 {
+	if s := ok & e.strict; s != 0 {
 		return uint8(bits.Len8(s)) - 1
 	}
 	if ok&(ok-1) == 0 {

@@ -26,24 +26,28 @@ type Log interface {
 	Storm(result.Storm)
 }
 
-// Switch is one switch. It implements port.Node and sim.Handler.
+// Switch is one switch. It implements port.Node and sim.Handler. What every packet
+// needs is in front, in three cache lines.
 type Switch struct {
-	s      *sim.Sim
-	cfg    Config
+	*rules
+	out   []egress
+	in    []ingress // see ingress
+	id    int32
+	downs int32 // ports to which nothing may be routed
+
 	routes Router
-	log    Log
-	rand   *sim.Rand
-
-	in     []ingress // see ingress
-	out    []egress
+	seed   uint64 // of ECMP
 	mmu    mmu
-	counts bool // queues count what they hold
+	Stats  Stats
 
+	s      *sim.Sim
+	rand   *sim.Rand
+	log    Log
+	cfg    Config
 	groups [8]uint8 // the lossless priorities of each group
 	held   held
 	lines  []line // nil: a packet is queued at once
-	downs  int    // ports to which nothing may be routed
-	Stats  Stats
+	_      [40]byte
 }
 
 // The events of a switch.
@@ -62,8 +66,14 @@ func New(s *sim.Sim, cfg Config, routes Router, log Log) (*Switch, error) {
 	if cfg.Watchdog.Restore == 0 {
 		cfg.Watchdog.Restore = cfg.Watchdog.Detect
 	}
-	w := &Switch{s: s, cfg: cfg, routes: routes, log: log, rand: s.Rand("ecn " + cfg.Name)}
-	w.initPorts()
+	m := cfg.Memory
+	if m == nil {
+		m = &Memory{alone: true}
+	}
+	w := m.newSwitch()
+	w.s, w.cfg, w.routes, w.log, w.rand = s, cfg, routes, log, s.Rand("ecn "+cfg.Name)
+	w.id, w.seed, w.rules = cfg.ID, cfg.ECMP.Seed, m.rulesOf(&cfg)
+	w.initPorts(m)
 	w.cfg.Port = nil
 	w.initBuffer()
 	w.initHeld()
@@ -84,11 +94,11 @@ func (w *Switch) Name() string { return w.cfg.Name }
 func (w *Switch) Arrive(now sim.Time, in int, p *sim.Packet) {
 	w.Stats.RxBytes += uint64(p.Bytes)
 	w.Stats.RxPackets++
-	if p.Bad && w.cfg.CutThrough {
+	if p.Bad && w.cutThrough {
 		w.out[in].port.Stats.Errors++ // its FCS comes too late to hold it back
 	}
 	prio := w.classify(p)
-	p.Prio, p.Pool, p.In = prio, w.cfg.PrioToGroup[prio], int16(in)
+	p.Prio, p.Pool, p.In = prio, w.toGroup[prio], int16(in)
 	if why, ok := w.mayPass(p); !ok {
 		w.drop(now, -1, p, why)
 		return
@@ -126,7 +136,7 @@ func (w *Switch) Arrive(now sim.Time, in int, p *sim.Packet) {
 		w.drop(now, -1, p, why)
 		return
 	}
-	if w.lines != nil {
+	if w.delays {
 		w.delay(now, out, p)
 		return
 	}

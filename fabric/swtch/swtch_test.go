@@ -214,7 +214,7 @@ func TestAuditFindsErrors(t *testing.T) {
 		"headroom": func(w *Switch) { w.ingress(1<<3 | 3).in -= 70000; w.ingress(1<<3 | 3).head += 70000 },
 		"stopped":  func(w *Switch) { w.ingress(1<<3|3).in--; w.ingress(1<<3|3).head++ },
 		"shared":   func(w *Switch) { w.mmu.used++ },
-		"queue":    func(w *Switch) { w.counts, w.out[0].q[3].held = true, 1 },
+		"queue":    func(w *Switch) { w.rules.counts, w.out[0].q[3].held = true, 1 },
 		"ready":    func(w *Switch) { w.out[0].ready = 0 },
 		"held":     func(w *Switch) { w.keep(); w.held.bytes[w.held.row(1, 3)]++ },
 		"bytes":    func(w *Switch) { w.Stats.TxBytes++ },

@@ -106,7 +106,7 @@ func hops(run *fabric.Run) uint64 {
 	n := uint64(0)
 	for i := range run.Ports {
 		for _, p := range run.Ports[i] {
-			n += p.Stats.DataTx()
+			n += p.DataTx()
 		}
 	}
 	return n

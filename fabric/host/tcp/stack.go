@@ -100,8 +100,6 @@ func (k *Stack) Pull(now sim.Time) *sim.Packet {
 			continue
 		}
 		k.turn = (q + 1) & 7
-		k.nic.Stats.TxPackets++
-		k.nic.Stats.TxBytes += uint64(p.Bytes)
 		return p
 	}
 }
