@@ -31,6 +31,8 @@ var layers = []struct {
 	{"link/...", []string{"clock", "frame", "link/...", "wire/...", "ib"}},
 	{"driver", []string{"rnic", "link", "clock", "frame"}},
 	{"fabric/...", []string{"rnic", "ib", "clock", "frame", "wire/...", "mem", "transport/...", "fabric/..."}},
+	{"diag/snapshot", nil},
+	{"diag/source", []string{"diag/snapshot", "diag/source/..."}},
 	{"verbs", []string{"rnic", "ib", "mem", "driver", "clock", "link/...", "frame", "verbs/...", "transport"}},
 }
 

@@ -1,0 +1,44 @@
+package source
+
+// Queries of [Source.Ask], and the type of their answers. A query with a %s is
+// asked with the name of a device or interface in its place. An answer that the
+// kernel does not have is an error that matches [fs.ErrNotExist].
+const (
+	QueryMeta       = "meta"            // Meta
+	QuerySubsystem  = "rdma/system"     // snapshot.Subsystem
+	QueryDevices    = "rdma/dev"        // []snapshot.Device: name, index, protocol, node type, guids, firmware
+	QueryLinks      = "rdma/link"       // map[device][]snapshot.Port: number, states, netdev, LIDs, cap flags
+	QuerySummary    = "rdma/res"        // map[device]map[kind]uint64
+	QueryQPs        = "rdma/res/qp/%s"  // []snapshot.QP
+	QueryCQs        = "rdma/res/cq/%s"  // []snapshot.CQ
+	QueryMRs        = "rdma/res/mr/%s"  // []snapshot.MR
+	QueryPDs        = "rdma/res/pd/%s"  // []snapshot.PD
+	QueryCMIDs      = "rdma/res/cm/%s"  // []snapshot.CMID
+	QuerySRQs       = "rdma/res/srq/%s" // []snapshot.SRQ
+	QueryContexts   = "rdma/res/ctx/%s" // []snapshot.Context
+	QueryStatistics = "rdma/stat/%s"    // map[port number]snapshot.Counters
+	QueryAttr       = "rdma/attr/%s"    // AttrAnswer, of uverbs
+
+	QueryEthtool  = "ethtool/%s/stats"    // snapshot.Counters in the order of the driver
+	QueryFeatures = "ethtool/%s/features" // map[string]bool
+	QueryRings    = "ethtool/%s/rings"    // map[string]uint64
+	QueryChannels = "ethtool/%s/channels" // map[string]uint64
+	QueryPause    = "ethtool/%s/pause"    // snapshot.Pause
+	QueryDriver   = "ethtool/%s/driver"   // string
+	QueryFEC      = "ethtool/%s/fec"      // string
+	QueryHash     = "ethtool/%s/hash/%s"  // snapshot.Hash; the second is a flow type, udp4 or udp6
+
+	QueryDCB = "dcb/%s" // snapshot.DCB
+
+	QueryAddresses  = "ip/addr"  // map[interface][]snapshot.Address
+	QueryRoutes     = "ip/route" // []snapshot.Route
+	QueryRules      = "ip/rule"  // []snapshot.PolicyRule
+	QueryNeighbours = "ip/neigh" // []snapshot.Neighbour
+
+	QueryNFT      = "nft"      // []snapshot.NFTChain
+	QueryIPTables = "iptables" // string
+
+	QueryVerbena = "verbena/dev" // []snapshot.Device: those that processes of this host hold, from their control sockets
+	QueryApp     = "app"         // snapshot.App
+	QuerySwitch  = "switch"      // snapshot.Switch
+)

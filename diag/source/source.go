@@ -1,0 +1,25 @@
+package source
+
+// Bounds of one answer.
+const (
+	MaxFile    = 4 << 20 // bytes of a file or an answer
+	MaxEntries = 1 << 17 // entries of a directory
+)
+
+// Source is a host that can be asked. Names of files are absolute without the
+// leading slash, such as sys/class/infiniband, and never contain "..".
+//
+// Errors match [fs.ErrNotExist] where the host does not have the thing, else they
+// say what the host said (errno's name, such as EINVAL) and are the same from a
+// recording.
+type Source interface {
+	// ReadFile returns a whole file.
+	ReadFile(name string) ([]byte, error)
+	// ReadDir returns the names in a directory, sorted.
+	ReadDir(name string) ([]string, error)
+	// ReadLink returns the target of a symbolic link as it stands.
+	ReadLink(name string) (string, error)
+	// Ask returns the answer to a query as JSON. Queries are a slash-separated
+	// path: the package's Query constants list them with the types of their answers.
+	Ask(query string) ([]byte, error)
+}
