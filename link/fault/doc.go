@@ -19,6 +19,6 @@
 //
 // What passes untouched is not copied; what is held is.
 //
-// Read rule.go (what rules are), parse.go (their text), fault.go (the link),
-// in.go, out.go.
+// Read rule.go (what rules are), parse.go (their text), stage.go (a rule at
+// work), fault.go (the link), in.go, out.go.
 package fault

@@ -53,12 +53,15 @@ type Link struct {
 	inner link.Link
 	seed  uint64
 
-	mu     sync.Mutex
-	in     lane
-	out    lane
-	counts Counts
-	pool   ring.Pool
-	closed bool
+	mu      sync.Mutex
+	in      lane
+	out     lane
+	counts  Counts
+	start   clock.Time // when first used
+	started bool
+	rules   []*stage // in the order of the configuration
+	pool    ring.Pool
+	closed  bool
 
 	scratch  []frame.Rx // what the inner link lends
 	lent     int        // how much of scratch is lent
@@ -93,11 +96,14 @@ func New(inner link.Link, cfg Config) (*Link, error) {
 		if err := r.validate(); err != nil {
 			return nil, err
 		}
-		ln := &l.in
-		if r.Out {
-			ln = &l.out
+		s := newStage(r, cfg.Seed, i)
+		l.rules = append(l.rules, s)
+		if r.Both || !r.Out {
+			l.in.stages = append(l.in.stages, s)
 		}
-		ln.stages = append(ln.stages, newStage(r, cfg.Seed, i))
+		if r.Both || r.Out {
+			l.out.stages = append(l.out.stages, s)
+		}
 	}
 	l.due.Store(int64(clock.Never))
 	return l, nil
@@ -111,6 +117,18 @@ func (l *Link) Counts() Counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.counts
+}
+
+// Rules returns what each rule has done so far, in the order of the
+// configuration. Any goroutine.
+func (l *Link) Rules() []RuleCount {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := make([]RuleCount, len(l.rules))
+	for i, s := range l.rules {
+		list[i] = s.count
+	}
+	return list
 }
 
 // Caps implements link.Link.
@@ -179,12 +197,19 @@ func (v *verdict) touched() bool { return *v != verdict{} }
 func (v *verdict) held() bool { return v.delay != 0 || v.distance != 0 }
 
 // judge runs a packet through the stages.
-func (l *Link) judge(ln *lane, b []byte, tos uint8) (v verdict) {
+func (l *Link) judge(ln *lane, p *passer) (v verdict) {
 	l.counts.Seen++
 	for _, s := range ln.stages {
-		if !s.fires(b) {
+		if !s.fires(p) {
 			continue
 		}
+		// ECN is the low two bits; 0 says that the packet is not capable
+		// (RFC 3168 §5).
+		if s.Action == MarkCE && p.tos&3 == 0 {
+			l.counts.NotECT++
+			continue
+		}
+		s.acted(p.at)
 		switch s.Action {
 		case Drop:
 			l.counts.Dropped++
@@ -202,12 +227,6 @@ func (l *Link) judge(ln *lane, b []byte, tos uint8) (v verdict) {
 			l.counts.Corrupted++
 			v.corrupt, v.flip = true, s.rng.Uint64()
 		case MarkCE:
-			// ECN is the low two bits; 0 says that the packet is not capable
-			// (RFC 3168 §5).
-			if tos&3 == 0 {
-				l.counts.NotECT++
-				continue
-			}
 			l.counts.Marked++
 			v.ce = true
 		default: // New lets no other action in

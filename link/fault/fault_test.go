@@ -139,6 +139,17 @@ func TestRules(t *testing.T) {
 		{"delay 1ms", "", "0 1 2 3 4 5 6 7 8 9"},
 		{"delay 1ms 1st; delay 500us 2nd", "2 3 4 5 6 7 8 9", "1 0"},
 		{"dup 3rd; delay 1ms psn=2", "0 1 2 3 4 5 6 7 8 9", "2"},
+		{"drop after 3", "0 1 2", ""},
+		{"drop after 3 for 2", "0 1 2 5 6 7 8 9", ""},
+		{"drop for 2", "2 3 4 5 6 7 8 9", ""},
+		{"drop 2nd after 3", "0 1 2 3 5 6 7 8 9", ""},
+		{"drop every 2nd after 5 times 1", "0 1 2 3 4 5 7 8 9", ""},
+		{"drop 3rd after 3 for 2", "0 1 2 3 4 5 6 7 8 9", ""},
+		{"drop after 1ms", "0 1 2 3 4 5 6 7 8 9", ""},
+		{"drop for 1ms", "", ""},
+		{"drop 3rd peer=10.0.0.0/24", "0 1 3 4 5 6 7 8 9", ""},
+		{"drop 3rd peer=10.0.1.0/24", "0 1 2 3 4 5 6 7 8 9", ""},
+		{"drop peer=fd00::1 peer=10.0.0.0/8 psn=4", "0 1 2 3 5 6 7 8 9", ""},
 		{"drop 2nd; drop 2nd", "0 3 4 5 6 7 8 9", ""}, // the second stage does not see what the first dropped
 	} {
 		for _, out := range []string{"", " out"} {
@@ -312,6 +323,11 @@ func TestParseSaysWhereAndWhat(t *testing.T) {
 		{"drop color=red", 1, 6, "unknown field"},
 		{"drop every", 1, 11, "number"},
 		{"drop times 0", 1, 12, "number"},
+		{"drop after", 1, 11, "duration"},
+		{"drop after -1s", 1, 12, "duration"},
+		{"drop for 0", 1, 10, "duration"},
+		{"drop peer=nobody", 1, 6, "an address or a prefix"},
+		{"drop peer=::ffff:10.0.0.0/120", 1, 6, "an address or a prefix"},
 		{"drop 0th", 1, 6, "unknown condition"},
 		{"drop 3rd 1%", 1, 1, "also others"},
 		{"loss 1%\n dup 5%% # comment", 2, 6, "percentage"},
@@ -332,6 +348,7 @@ func TestParseAndString(t *testing.T) {
 	for text, want := range map[string]string{
 		"drop 3rd read-response qp=0x11; loss 1%; dup 0.5%; reorder 2%; delay 1ms 5%": "drop 3rd read-response qp=0x11; drop 1%; dup 0.5%; reorder 2%; delay 1ms 5%",
 		" ;; # nothing\n": "",
+		"drop for 5 after 1s after 7 for 2ms peer=10.0.0.2 both peer=fd00::1/64":   "drop peer=10.0.0.2/32 peer=fd00::/64 after 7 after 1s for 5 for 2ms both",
 		"ce out times 3 ack atomic-ack psn=0x10 last first opcode=17 qp=1 qp=2":    "ce first last atomic-ack ack opcode=0x11 qp=0x1 qp=0x2 psn=16..16 times 3 out",
 		"duplicate every 11th cnp\nreorder 7 22nd\ncorrupt 113th nak rnr-nak send": "dup every 11th cnp; reorder 7 22nd; corrupt 113th send rnr-nak nak",
 	} {
@@ -372,7 +389,7 @@ func FuzzParse(f *testing.F) {
 func TestRulesOfProgramsAreChecked(t *testing.T) {
 	a, _ := pair.New(pair.Config{})
 	defer a.Close()
-	for _, r := range []fault.Rule{{}, {Action: 99}, {Action: fault.Delay}, {Action: fault.Drop, Rate: 2}, {Action: fault.Drop, Rate: -1}, {Action: fault.Reorder, Distance: -1}, {Action: fault.Drop, Nth: 1, Every: 2}} {
+	for _, r := range []fault.Rule{{}, {Action: fault.Drop, From: -1}, {Action: fault.Drop, Lasts: -1}, {Action: fault.Drop, Peers: make([]netip.Prefix, 1)}, {Action: 99}, {Action: fault.Delay}, {Action: fault.Drop, Rate: 2}, {Action: fault.Drop, Rate: -1}, {Action: fault.Reorder, Distance: -1}, {Action: fault.Drop, Nth: 1, Every: 2}} {
 		if _, err := fault.New(a, fault.Config{Rules: []fault.Rule{r}}); err == nil {
 			t.Errorf("%+v: no error", r)
 		}
@@ -455,5 +472,85 @@ func TestBatchOfWhichNothingIsLeft(t *testing.T) {
 			}
 		}
 		_ = a.Close()
+	}
+}
+
+// Time windows begin with the first use of the link, whatever the clock says
+// then, and each rule says what it met and did, and when.
+func TestTimeWindowAndRuleCounts(t *testing.T) {
+	const start, ms = clock.Time(12345), clock.Time(time.Millisecond)
+	a, b := pair.New(pair.Config{})
+	f := around(t, b, "drop after 2ms for 3ms; dup every 2nd; drop qp=0x12", 1)
+	var all []got
+	for i := range 8 {
+		now := start + clock.Time(i)*ms
+		if i == 0 {
+			receive(t, f, now)
+		}
+		send(t, a, now, i, 1, 1)
+		all = append(all, receive(t, f, now)...)
+	}
+	if s := psns(all); s != "0 1 1 5 6 6 7" { // 5 is the third that the second rule sees, 6 the fourth
+		t.Errorf("received %s", s)
+	}
+	want := []fault.RuleCount{
+		{Met: 3, Hits: 3, First: 2 * time.Millisecond, Last: 4 * time.Millisecond},
+		{Met: 5, Hits: 2, First: time.Millisecond, Last: 6 * time.Millisecond},
+		{},
+	}
+	if got := f.Rules(); !slices.Equal(got, want) {
+		t.Errorf("rules did %+v,\n want %+v", got, want)
+	}
+}
+
+// A rule for both directions counts them together.
+func TestBothDirectionsAreCountedTogether(t *testing.T) {
+	a, b := pair.New(pair.Config{})
+	f := around(t, b, "drop every 3rd both", 1)
+	var in, out []got
+	for i := range 6 { // one in, one out, …: the 3rd and the 9th came in, the 6th and the 12th left
+		send(t, a, 0, i, 1, 1)
+		in = append(in, receive(t, f, 0)...)
+		send(t, f, 0, i, 1, 1)
+		out = append(out, receive(t, a, 0)...)
+	}
+	if psns(in) != "0 2 3 5" || psns(out) != "0 1 3 4" {
+		t.Errorf("in %s, out %s", psns(in), psns(out))
+	}
+}
+
+// A rule can be for the queue pair of this host: the destination of what comes
+// in, the sender of what leaves.
+func TestLocalQueuePair(t *testing.T) {
+	for _, out := range []bool{false, true} {
+		a, b := pair.New(pair.Config{})
+		mine := qpn
+		if out {
+			mine = 0x77
+		}
+		f, err := fault.New(b, fault.Config{Seed: 1, Rules: []fault.Rule{{Action: fault.Drop, Nth: 2, Out: out, Local: func(q ib.QPN) bool { return q == mine }}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		var tx, rx link.Link = a, f
+		if out {
+			tx, rx = f, a
+		}
+		for i := range 4 {
+			var runs [1]frame.Run
+			if tx.Reserve(runs[:]) != 1 {
+				t.Fatal("Reserve lent nothing")
+			}
+			r := &runs[0]
+			r.Src, r.Dst, r.SrcPort, r.QPN = here, there, 0xC0DE, 0x77
+			roce.Append(r, wire.RCSendOnly, qpn, ib.PSN(i), 256)
+			if err := tx.Commit(0, runs[:]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s := psns(receive(t, rx, 0)); s != "0 2 3" {
+			t.Errorf("out %v: %s", out, s)
+		}
 	}
 }

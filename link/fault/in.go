@@ -13,6 +13,7 @@ func (l *Link) Recv(now clock.Time, rx []frame.Rx) (int, error) {
 	if l.closed {
 		return 0, link.ErrClosed
 	}
+	l.since(now)
 	l.expireOut(now)
 	if len(l.in.stages) == 0 {
 		return l.inner.Recv(now, rx)
@@ -78,10 +79,13 @@ func (l *Link) arrive(now clock.Time, piece *frame.Rx) {
 	if seg == 0 {
 		seg = n
 	}
+	p := passer{peer: piece.Src, tos: piece.TOS, at: l.since(now)}
 	from := 0 // where the stretch begins to which nothing happened
 	for off := 0; off < n; off += seg {
 		end := min(off+seg, n)
-		v := l.judge(&l.in, piece.Data[off:end], piece.TOS)
+		p.b = piece.Data[off:end]
+		p.local = destQPN(p.b)
+		v := l.judge(&l.in, &p)
 		if !v.touched() && len(l.in.reordered) == 0 {
 			continue
 		}

@@ -3,6 +3,7 @@ package fault
 import (
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/frame"
+	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/link"
 	"github.com/verbena-rdma/verbena/link/internal/ident"
 	"github.com/verbena-rdma/verbena/link/internal/ring"
@@ -15,6 +16,7 @@ func (l *Link) Reserve(tx []frame.Run) int { return l.inner.Reserve(tx) }
 func (l *Link) Commit(now clock.Time, tx []frame.Run) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.since(now)
 	if len(l.out.stages) == 0 || l.closed {
 		return l.inner.Commit(now, tx)
 	}
@@ -47,8 +49,10 @@ func (l *Link) leave(now clock.Time, r *frame.Run) {
 	}
 	l.verdicts = l.verdicts[:0]
 	touched := false
+	p := passer{peer: r.Dst, local: ib.QPN(r.QPN), tos: r.TOS, at: l.since(now)}
 	for i := range r.Segs {
-		v := l.judge(&l.out, segment(r, i), r.TOS)
+		p.b = segment(r, i)
+		v := l.judge(&l.out, &p)
 		touched = touched || v.touched()
 		l.verdicts = append(l.verdicts, v)
 	}

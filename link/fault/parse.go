@@ -2,6 +2,7 @@ package fault
 
 import (
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -34,7 +35,10 @@ func (e *ParseError) Error() string {
 //	send write read-request read-response atomic atomic-ack ack rnr-nak nak cnp
 //	first middle last only          place in the message
 //	qp=0x11  psn=5  psn=0x10..0x20  opcode=0x0d
-//	in | out                        what comes in (the default), what leaves
+//	peer=10.0.0.2  peer=fd00::/64   the other host
+//	after 100   for 50              so many of these packets pass first; are looked at then
+//	after 1s    for 500ms           the same in time since the link was first used
+//	in | out | both                 what comes in (the default), what leaves
 //
 // Several kinds, places, QPs or opcodes mean any of them. The error is a
 // [*ParseError].
@@ -165,11 +169,16 @@ func (p *parser) condition(r *Rule, w string) error {
 	}
 	switch w {
 	case "in":
-		r.Out = false
+		r.Out, r.Both = false, false
 		return nil
 	case "out":
-		r.Out = true
+		r.Out, r.Both = true, false
 		return nil
+	case "both":
+		r.Out, r.Both = false, true
+		return nil
+	case "after", "for":
+		return p.window(r, w)
 	case "every", "times":
 		v := p.word()
 		n, ok := count(v)
@@ -187,8 +196,31 @@ func (p *parser) condition(r *Rule, w string) error {
 		r.Nth = n
 		return nil
 	}
-	return p.fail("unknown condition %q; there are kinds (%s), places (first, middle, last, only), 1%%, 3rd, every 10th, times 5, qp=, psn=, opcode=, in, out",
+	return p.fail("unknown condition %q; there are kinds (%s), places (first, middle, last, only), 1%%, 3rd, every 10th, times 5, qp=, psn=, opcode=, peer=, after 100, after 1s, for 50, for 1s, in, out, both",
 		w, strings.Join(names(), ", "))
+}
+
+// window reads a number of packets or a duration behind "after" or "for".
+func (p *parser) window(r *Rule, w string) error {
+	v := p.word()
+	if n, ok := count(v); ok && isNumber(v) {
+		if w == "after" {
+			r.Skip = n
+		} else {
+			r.Span = n
+		}
+		return nil
+	}
+	d, err := time.ParseDuration(v)
+	if err != nil || d <= 0 {
+		return p.fail("%s needs a number of packets or a duration, as in \"%s 100\" or \"%s 1s\", not %q", w, w, w, v)
+	}
+	if w == "after" {
+		r.From = d
+	} else {
+		r.Lasts = d
+	}
+	return nil
 }
 
 func names() []string {
@@ -251,8 +283,27 @@ func (p *parser) field(r *Rule, name, value string) error {
 			return err
 		}
 		r.PSNs = &PSNRange{From: ib.PSN(a), To: ib.PSN(b)}
+	case "peer":
+		x, err := ParsePeer(value)
+		if err != nil {
+			return p.fail("peer=%s: an address or a prefix, as in 10.0.0.2 or 10.0.0.0/24", value)
+		}
+		r.Peers = append(r.Peers, x)
 	default:
-		return p.fail("unknown field %q; there are qp, psn, opcode", name)
+		return p.fail("unknown field %q; there are qp, psn, opcode, peer", name)
 	}
 	return nil
+}
+
+// ParsePeer reads an address or a prefix.
+func ParsePeer(text string) (netip.Prefix, error) {
+	if a, err := netip.ParseAddr(text); err == nil {
+		a = a.Unmap().WithZone("")
+		return netip.PrefixFrom(a, a.BitLen()), nil
+	}
+	x, err := netip.ParsePrefix(text)
+	if err == nil && x.Addr().Is4In6() {
+		err = fmt.Errorf("%s: an IPv4 prefix is written as one", text)
+	}
+	return x.Masked(), err
 }

@@ -1,10 +1,9 @@
 package fault
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
-	"math/rand/v2"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -96,16 +95,28 @@ type Rule struct {
 	Delay    time.Duration // Delay: how long, > 0
 	Distance int           // Reorder: how many packets overtake; 0 is 3
 
-	Out     bool          // what leaves, instead of what comes in
-	Kinds   Kind          // 0: any
-	Pos     Pos           // 0: any
-	Opcodes []wire.Opcode // none: any
-	QPNs    []ib.QPN      // destination QPNs; none: any
-	PSNs    *PSNRange     // nil: any
-	Nth     uint64        // only the n-th packet that meets the conditions, from 1
-	Every   uint64        // every n-th of them
-	Rate    float64       // this part of them, by chance: in (0, 1]; 0: all
-	Times   uint64        // at most so often; 0: no limit
+	Out     bool           // what leaves, instead of what comes in
+	Both    bool           // what leaves and what comes in, counted together; Out means nothing then
+	Kinds   Kind           // 0: any
+	Pos     Pos            // 0: any
+	Opcodes []wire.Opcode  // none: any
+	QPNs    []ib.QPN       // destination QPNs; none: any
+	PSNs    *PSNRange      // nil: any
+	Peers   []netip.Prefix // addresses of the other host; none: any
+	// Local says whether a queue pair of this host is meant: the one that a packet
+	// comes to, or leaves from. nil: any. It is called for each packet, by whoever
+	// drives the link, and must not block.
+	Local func(ib.QPN) bool
+	// From is the time since the link was first used before which the rule does
+	// not look at packets, and Lasts how long it looks from then on; 0: for ever.
+	From, Lasts time.Duration
+	// Skip is how many packets that meet the conditions pass first; Nth and Every
+	// count from there. Span is how many are looked at from then on; 0: all.
+	Skip, Span uint64
+	Nth        uint64  // only the n-th packet that meets the conditions, from 1
+	Every      uint64  // every n-th of them
+	Rate       float64 // this part of them, by chance: in (0, 1]; 0: all
+	Times      uint64  // at most so often; 0: no limit
 }
 
 // defaultDistance is how many packets overtake one that is reordered.
@@ -122,6 +133,10 @@ func (r *Rule) validate() error {
 		return fmt.Errorf("fault rule: reorder by %d packets: must be 1 to %d", r.Distance, maxReordered)
 	case math.IsNaN(r.Rate) || r.Rate < 0 || r.Rate > 1:
 		return fmt.Errorf("fault rule: rate of %v: must be 0 to 1", r.Rate)
+	case r.From < 0 || r.Lasts < 0:
+		return fmt.Errorf("fault rule: from %v on for %v: neither can be negative", r.From, r.Lasts)
+	case !validPeers(r.Peers):
+		return fmt.Errorf("fault rule: peers %v: each must be an address or a prefix", r.Peers)
 	case r.Nth != 0 && (r.Every != 0 || r.Rate != 0):
 		return fmt.Errorf("fault rule: the %dth packet, and also others", r.Nth)
 	}
@@ -166,10 +181,28 @@ func (r Rule) String() string {
 	if r.PSNs != nil {
 		add("psn=%d..%d", uint32(r.PSNs.From), uint32(r.PSNs.To))
 	}
+	for _, p := range r.Peers {
+		add("peer=%v", p)
+	}
+	if r.Skip != 0 {
+		add("after %d", r.Skip)
+	}
+	if r.From != 0 {
+		add("after %v", r.From)
+	}
+	if r.Span != 0 {
+		add("for %d", r.Span)
+	}
+	if r.Lasts != 0 {
+		add("for %v", r.Lasts)
+	}
 	if r.Times != 0 {
 		add("times %d", r.Times)
 	}
-	if r.Out {
+	switch {
+	case r.Both:
+		add("both")
+	case r.Out:
 		add("out")
 	}
 	return strings.Join(w, " ")
@@ -194,122 +227,11 @@ func ordinal(n uint64) string {
 	return fmt.Sprintf("%d%s", n, suffix)
 }
 
-// stage is a rule at work.
-type stage struct {
-	Rule
-	anyPacket bool // no condition looks into the packet
-	rng       *rand.PCG
-	threshold uint64 // of 2^32
-	seen      uint64
-	hits      uint64
-}
-
-func newStage(r Rule, seed uint64, index int) *stage {
-	if r.Distance == 0 {
-		r.Distance = defaultDistance
+func validPeers(list []netip.Prefix) bool {
+	for _, p := range list {
+		if !p.IsValid() || p.Addr().Is4In6() {
+			return false
+		}
 	}
-	return &stage{
-		Rule:      r,
-		anyPacket: r.Kinds == 0 && r.Pos == 0 && len(r.Opcodes) == 0 && len(r.QPNs) == 0 && r.PSNs == nil,
-		rng:       rand.NewPCG(seed, uint64(index)),
-		threshold: uint64(float64(r.Rate * (1 << 32))),
-	}
-}
-
-// fires counts the packet if it meets the conditions, and says whether the
-// rule acts on it.
-func (s *stage) fires(b []byte) bool {
-	if !s.anyPacket && !s.meets(b) {
-		return false
-	}
-	s.seen++
-	switch {
-	case s.Times != 0 && s.hits >= s.Times,
-		s.Nth != 0 && s.seen != s.Nth,
-		s.Every != 0 && s.seen%s.Every != 0,
-		s.Rate != 0 && s.rng.Uint64()>>32 >= s.threshold:
-		return false
-	}
-	s.hits++
 	return true
-}
-
-// meets looks at the BTH (IBA vol.1 9.2) and the syndrome of an AETH.
-func (s *stage) meets(b []byte) bool {
-	if len(b) < wire.BTHLen {
-		return false
-	}
-	op := wire.Opcode(b[0])
-	if len(s.Opcodes) != 0 && !has(s.Opcodes, op) {
-		return false
-	}
-	if len(s.QPNs) != 0 && !has(s.QPNs, ib.QPN(binary.BigEndian.Uint32(b[4:]))&ib.MaxQPN) {
-		return false
-	}
-	if s.PSNs != nil && !s.PSNs.contains(ib.PSN(binary.BigEndian.Uint32(b[8:]))&ib.PSNMask) {
-		return false
-	}
-	if s.Kinds == 0 && s.Pos == 0 {
-		return true
-	}
-	info := op.Info()
-	return info != nil && (s.Kinds == 0 || s.Kinds&kindOf(info, b) != 0) && (s.Pos == 0 || s.Pos&posOf(info) != 0)
-}
-
-func has[T comparable](list []T, v T) bool {
-	for _, x := range list {
-		if x == v {
-			return true
-		}
-	}
-	return false
-}
-
-func kindOf(info *wire.OpInfo, b []byte) Kind {
-	switch info.Kind {
-	case wire.KindSend:
-		return Send
-	case wire.KindWrite:
-		return Write
-	case wire.KindReadRequest:
-		return ReadRequest
-	case wire.KindReadResponse:
-		return ReadResponse
-	case wire.KindAtomic:
-		return Atomic
-	case wire.KindAtomicAck:
-		return AtomicAck
-	case wire.KindCNP:
-		return CNP
-	case wire.KindFlush, wire.KindAtomicWrite:
-		return 0 // no rule names them
-	case wire.KindAck:
-		if len(b) <= wire.BTHLen {
-			return 0
-		}
-		// The syndrome's bits 6 and 5 (IBA vol.1 9.7.5.1.2, table 45).
-		switch b[wire.BTHLen] >> 5 & 3 {
-		case 0:
-			return Ack
-		case 1:
-			return RNRNak
-		case 3:
-			return Nak
-		}
-	}
-	return 0
-}
-
-func posOf(info *wire.OpInfo) Pos {
-	switch info.Pos {
-	case wire.PosFirst:
-		return First
-	case wire.PosMiddle:
-		return Middle
-	case wire.PosLast:
-		return Last
-	case wire.PosOnly:
-		return Only
-	}
-	return 0
 }
