@@ -24,6 +24,7 @@ import (
 type cmSide struct {
 	m     *rdmacm.Manager
 	l     *rdmacm.Listener // the server's
+	ud    *rdmacm.Listener // the server's, with -c UD: of port space UDP
 	route rdmacm.Route     // the client's
 	conns []*rdmacm.Conn
 }
@@ -72,6 +73,11 @@ func (t *test) waitCM(ctx context.Context, control *cmWire) (err error) {
 	c := t.cfg
 	if t.cm.l, err = t.cm.m.Listen(rdmacm.TCP, uint16(c.Port)); err != nil {
 		return err
+	}
+	if c.Conn == ib.UD {
+		if t.cm.ud, err = t.cm.m.Listen(rdmacm.UDP, uint16(c.Port)); err != nil {
+			return err
+		}
 	}
 	c.print([]byte(report.WaitingCM))
 	req, err := t.cm.l.Next(ctx)
@@ -149,73 +155,6 @@ func (t *test) rowCM() int {
 		}
 	}
 	return -1
-}
-
-// connectCM connects the queue pairs, between two synchronisations.
-func (t *test) connectCM(ctx context.Context) error {
-	if err := t.s.Sync(handshake.Key{}); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
-	r, c := t.rig, t.cfg
-	reads := r.outReads
-	if c.Verb != handshake.Read && c.Verb != handshake.Atomic {
-		reads = -1
-	}
-	timeout := c.Timeout
-	if timeout == defaultTimeout {
-		timeout = 0 // nobody has chosen: as connections of the manager have it
-	}
-	o := rdmacm.Options{
-		ResponderResources: reads, InitiatorDepth: reads, AckTimeoutExp: timeout, TOS: c.TOS, SL: c.SL, MTU: r.mtu, RetryCount: c.RetryCount,
-		Access: r.remoteAccess(),
-	}
-	for i, qp := range r.qps {
-		var conn *rdmacm.Conn
-		var err error
-		if t.server {
-			var req *rdmacm.Request
-			if req, err = t.cm.l.Next(ctx); err == nil {
-				conn, err = req.Accept(ctx, qp, o)
-			}
-		} else {
-			conn, err = t.dialUntil(ctx, qp, o)
-		}
-		if err != nil {
-			return fmt.Errorf("QP %d of %d: %w", i+1, len(r.qps), err)
-		}
-		t.cm.conns = append(t.cm.conns, conn)
-	}
-	return t.s.Sync(handshake.Key{})
-}
-
-// dialAgain is how long a client waits before it dials again.
-const dialAgain = 20 * time.Millisecond
-
-// dialUntil dials until the server listens: perftest's begins to after the
-// synchronisation that says so.
-func (t *test) dialUntil(ctx context.Context, qp *verbs.QP, o rdmacm.Options) (*rdmacm.Conn, error) {
-	for {
-		conn, err := t.cm.m.Dial(ctx, t.cm.route, qp, o)
-		if !errors.Is(err, rdmacm.ErrRefused) {
-			return conn, err
-		}
-		again := time.NewTimer(dialAgain)
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			again.Stop()
-			return nil, err
-		}
-	}
-}
-
-// remotes notes where the lanes' peers have their memory.
-func (r *rig) remotes(theirs []handshake.Key) {
-	for i := range r.lanes {
-		r.lanes[i].Remote = ib.Remote{Addr: theirs[i].Addr, RKey: theirs[i].RKey}
-	}
 }
 
 // finishCM ends the connections: the client does, the server waits for that.

@@ -19,23 +19,28 @@ import (
 // data are compared.
 func TestOverCM(t *testing.T) {
 	for _, c := range []struct {
+		conn    ib.QPType
 		verb    handshake.Verb
 		latency bool
 		qps     int
 		both    bool
 	}{
-		{handshake.Write, false, 3, false},
-		{handshake.Read, false, 1, false},
-		{handshake.Send, false, 2, true},
-		{handshake.Atomic, false, 1, false},
-		{handshake.Write, true, 1, false},
-		{handshake.Send, true, 1, false},
+		{ib.RC, handshake.Write, false, 3, false},
+		{ib.RC, handshake.Read, false, 1, false},
+		{ib.RC, handshake.Send, false, 2, true},
+		{ib.RC, handshake.Atomic, false, 1, false},
+		{ib.RC, handshake.Write, true, 1, false},
+		{ib.RC, handshake.Send, true, 1, false},
+		{ib.UC, handshake.Write, false, 2, false},
+		{ib.UC, handshake.Send, true, 1, false},
+		{ib.UD, handshake.Send, false, 3, true},
+		{ib.UD, handshake.Send, true, 1, false},
 	} {
 		server, client := cmPair(t, c.verb, c.latency)
 		for _, cfg := range []*Config{server, client} {
-			cfg.QPs, cfg.Both, cfg.Iters = c.qps, c.both, 20
+			cfg.Conn, cfg.QPs, cfg.Both, cfg.Iters = c.conn, c.qps, c.both, 20
 		}
-		name := client.Name()
+		name := client.Name() + " " + c.conn.String()
 		so, co, err := runCM(t, *server, *client)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -118,7 +123,7 @@ func TestOverCMNobodyListens(t *testing.T) {
 
 func TestOverCMUsage(t *testing.T) {
 	for name, edit := range map[string]func(*Config){
-		"UC": func(c *Config) { c.Conn = ib.UC }, "UD": func(c *Config) { c.Verb, c.Conn = handshake.Send, ib.UD },
+		"READ on UC":       func(c *Config) { c.Verb, c.Conn = handshake.Read, ib.UC },
 		"TOS without -R":   func(c *Config) { c.CM, c.TOS = false, 8 },
 		"retries too many": func(c *Config) { c.RetryCount = 8 },
 	} {

@@ -47,7 +47,9 @@ type Config struct {
 	IPv6     bool   // without a GID index, choose an IPv6 GID
 	MTU      int    // bytes; 0: the port's active MTU
 	// CM lets the RDMA connection manager connect the queue pairs, and carry the
-	// handshake: perftest's -R. Port is then of its port space.
+	// handshake: perftest's -R. Port is then of its port space. UD asks for the
+	// peer's queue pairs by SIDR; UC works between two ends of this project only,
+	// perftest has none with -R.
 	CM         bool
 	TOS        uint8 // with CM: type of service of all connections
 	RetryCount int   // with CM; 0: 7
@@ -253,7 +255,6 @@ func (c *Config) check() error {
 		text   string
 	}
 	for _, r := range []rule{
-		{c.CM && c.Conn != ib.RC, "-R: connections through the connection manager are RC here"},
 		{!c.CM && (c.TOS != 0 || c.RetryCount != 0), "-T, --retry_count: belong to -R; --tclass sets the traffic class"},
 		{c.Conn == ib.UD && oneSided, "-c UD: only SEND exists on UD: use send-bw or send-lat"},
 		{c.Conn == ib.UC && (c.Verb == handshake.Read || c.Verb == handshake.Atomic), "-c UC: READ and ATOMIC exist on RC only"},

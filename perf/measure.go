@@ -258,7 +258,9 @@ func (t *test) connect(ctx context.Context) error {
 	}
 	t.out.Remote = theirs[0].GID
 	if t.cm != nil {
-		t.rig.remotes(theirs)
+		if err := t.remotes(theirs); err != nil {
+			return err
+		}
 	} else if err := t.rig.connect(theirs, t.theirs); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/perf/handshake"
 	"github.com/verbena-rdma/verbena/perf/run"
+	"github.com/verbena-rdma/verbena/rdmacm"
 	"github.com/verbena-rdma/verbena/verbs"
 )
 
@@ -124,7 +125,7 @@ func (r *rig) addQP(i int) error {
 	r.closers = append(r.closers, qp.Close)
 	r.qps = append(r.qps, qp)
 	if c.Conn == ib.UD {
-		err = qp.ToInitUD(QKey)
+		err = qp.ToInitUD(r.qkey())
 	} else {
 		err = qp.ToInit(r.remoteAccess())
 	}
@@ -149,12 +150,9 @@ func (r *rig) connect(theirs []handshake.Key, ours bool) error {
 	for i, qp := range r.qps {
 		k := theirs[i]
 		if c.Conn == ib.UD {
-			ah, err := r.pd.CreateAH(ib.AV{DGID: k.GID, SGIDIndex: r.gid.Index, TrafficClass: c.TClass, SL: c.SL})
-			if err != nil {
-				return fmt.Errorf("address handle for %v: %w", k.GID.Addr(), err)
+			if err := r.address(i, ib.AV{DGID: k.GID, SGIDIndex: r.gid.Index, TrafficClass: c.TClass, SL: c.SL}, k.QPN, QKey); err != nil {
+				return err
 			}
-			r.closers = append(r.closers, ah.Close)
-			r.lanes[i].UD = ib.Datagram{AH: ah.Handle(), QPN: k.QPN, QKey: QKey}
 		}
 		p := verbs.Path{
 			DestQPN: k.QPN, PSN: k.PSN, LocalPSN: r.keys[i].PSN, GID: k.GID, GIDIndex: r.gid.Index, MTU: r.mtu,
@@ -170,6 +168,26 @@ func (r *rig) connect(theirs []handshake.Key, ours bool) error {
 		}
 		r.lanes[i].Remote = ib.Remote{Addr: k.Addr, RKey: k.RKey}
 	}
+	return nil
+}
+
+// qkey is that of the rig's own queue pairs: perftest's, or the one that
+// everybody uses in port space UDP.
+func (r *rig) qkey() ib.QKey {
+	if r.cfg.CM {
+		return rdmacm.QKeyUDP
+	}
+	return QKey
+}
+
+// address makes a lane send its datagrams to a queue pair.
+func (r *rig) address(lane int, av ib.AV, qpn ib.QPN, key ib.QKey) error {
+	ah, err := r.pd.CreateAH(av)
+	if err != nil {
+		return fmt.Errorf("address handle for %v: %w", av.DGID.Addr(), err)
+	}
+	r.closers = append(r.closers, ah.Close)
+	r.lanes[lane].UD = ib.Datagram{AH: ah.Handle(), QPN: qpn, QKey: key}
 	return nil
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // TestPerfOverCM runs our bandwidth and latency programs with -R against
-// perftest's, in both directions.
+// perftest's, in both directions. UC is missing: perftest has none with -R.
 func TestPerfOverCM(t *testing.T) {
 	judge.Need(t, "rxe", "perftest")
 	b := &bench{net: network(t)}
@@ -25,6 +25,9 @@ func TestPerfOverCM(t *testing.T) {
 		{"atomic-bw", "ib_atomic_bw"},
 		{"write-lat", "ib_write_lat"},
 		{"send-lat", "ib_send_lat"},
+		{"send-bw -c UD -q 2", "ib_send_bw -c UD -q 2"},
+		{"send-bw -c UD -b", "ib_send_bw -c UD -b"},
+		{"send-lat -c UD", "ib_send_lat -c UD"},
 	} {
 		port := 19600 + 2*i
 		t.Run(c.theirs+"/we serve", func(t *testing.T) {
