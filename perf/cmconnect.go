@@ -67,7 +67,8 @@ func (t *test) connectOne(ctx context.Context, _ int, qp *verbs.QP) error {
 }
 
 // lookupOne lets the client of datagrams find one of the server's queue pairs.
-// The server learns the client's from the keys that follow.
+// The server learns the client's from the keys that follow; the datagram by which
+// a perftest client introduces itself finds no receive yet.
 func (t *test) lookupOne(ctx context.Context, lane int, qp *verbs.QP) error {
 	if err := errors.Join(qp.ToRTR(verbs.Path{}), qp.ToRTS(verbs.Path{LocalPSN: t.rig.keys[lane].PSN})); err != nil {
 		return err
@@ -87,7 +88,24 @@ func (t *test) lookupOne(ctx context.Context, lane int, qp *verbs.QP) error {
 	if err != nil {
 		return err
 	}
-	return t.rig.address(lane, d.AV, d.QPN, d.QKey)
+	if err := t.rig.address(lane, d.AV, d.QPN, d.QKey); err != nil {
+		return err
+	}
+	if t.theirs || !t.cfg.Latency && !t.cfg.Both {
+		return nil
+	}
+	return t.introduce(lane, qp)
+}
+
+// introduce sends the datagram from which a perftest server that answers learns
+// where to: its immediate data are the sender's QPN, its four bytes are for
+// nobody.
+func (t *test) introduce(lane int, qp *verbs.QP) error {
+	r := t.rig
+	return qp.PostSend(ib.SendWR{
+		Op: ib.SendImm, Imm: uint32(qp.Num()), UD: r.lanes[lane].UD,
+		SGL: []ib.SGE{{Addr: r.mr.Addr() + r.sendAt(lane), Length: 4, LKey: r.mr.LKey()}},
+	})
 }
 
 // dialAgain is how long a client waits before it asks again.
