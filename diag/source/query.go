@@ -1,5 +1,7 @@
 package source
 
+import "github.com/verbena-rdma/verbena/diag/snapshot"
+
 // Queries of [Source.Ask], and the type of their answers. A query with a %s is
 // asked with the name of a device or interface in its place. An answer that the
 // kernel does not have is an error that matches [fs.ErrNotExist].
@@ -42,3 +44,10 @@ const (
 	QueryApp     = "app"         // snapshot.App
 	QuerySwitch  = "switch"      // snapshot.Switch
 )
+
+// AttrAnswer are the attributes of a device and of its ports, as ibv_query_device
+// and ibv_query_port give them; names are those of ibv_devinfo -v.
+type AttrAnswer struct {
+	Device snapshot.Attr         `json:"device"`
+	Ports  map[int]snapshot.Attr `json:"ports,omitempty"`
+}
