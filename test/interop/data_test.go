@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/test/interop/guest"
@@ -51,7 +50,7 @@ func TestData(t *testing.T) {
 func testData(t *testing.T, typ ib.QPType, mtu ib.MTU, fam family) {
 	ctx := within(t, patience)
 	h := newHost(t, 2*dataBytes, nil)
-	before := counters(t, h.net.Guest(1))
+	before := h.account()
 	c := newPair(ctx, h, typ, fam, settings{mtu: mtu}, dataBytes)
 	d := &mover{pair: c, ctx: ctx, rng: rand.New(rand.NewPCG(seed(t), uint64(typ)<<8|uint64(mtu)))}
 	for _, n := range sizes(mtu) {
@@ -74,7 +73,7 @@ func testData(t *testing.T, typ ib.QPType, mtu ib.MTU, fam family) {
 			t.Fatalf("at %d bytes", n)
 		}
 	}
-	accounted(t, h, before)
+	before.settle()
 	h.clean()
 }
 
@@ -266,29 +265,6 @@ func (d *mover) split(off, n int) []ib.SGE {
 		off, n = off+k, n-k
 	}
 	return append(sgl, d.h.mr.SGE(off, n)...)
-}
-
-// settled is how long packets may be under way when nobody waits for them any more.
-const settled = 10 * time.Second
-
-// accounted fails the test unless the guest comes to have received every packet that we have sent since before, and we
-// every packet of the guest.
-func accounted(t *testing.T, h *host, before map[string]uint64) {
-	t.Helper()
-	g := h.net.Guest(1)
-	for began := time.Now(); ; {
-		after := counters(t, g)
-		s := h.dev.Stats()
-		there, here := after["rcvd_pkts"]-before["rcvd_pkts"], s.Get("rcvd_pkts")
-		sentHere, sentThere := s.Get("sent_pkts"), after["sent_pkts"]-before["sent_pkts"]
-		if there == sentHere && here == sentThere {
-			return
-		}
-		if time.Since(began) > settled || there > sentHere || here > sentThere {
-			t.Errorf("we sent %d packets and the guest received %d; it sent %d and we received %d", sentHere, there, sentThere, here)
-			return
-		}
-	}
 }
 
 // complaints fails the test for each fault that the guest has logged since its boot.

@@ -498,7 +498,7 @@ func TestCaptureOfLinux(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			before := counters(t, g)
+			before := h.account()
 			for _, typ := range []ib.QPType{ib.RC, ib.UC, ib.UD} {
 				c := newPair(ctx, h, typ, fam, settings{mtu: ib.MTU512}, dataBytes)
 				d := &mover{pair: c, ctx: ctx, rng: rand.New(rand.NewPCG(seed(t), 6))}
@@ -520,7 +520,7 @@ func TestCaptureOfLinux(t *testing.T) {
 					d.writeBack(n)
 				}
 			}
-			accounted(t, h, before)
+			before.settle()
 			if err := rec.Stop(); err != nil {
 				t.Fatal(err)
 			}
