@@ -64,6 +64,10 @@ type Counters struct {
 	TxTooLong uint64 // longer than the route's MTU
 	TxRefused uint64 // no route, firewall, interface down
 	TxNoPort  uint64 // a source port that Path did not name
+	// TxUnresolved: nobody has told the address of the neighbour that was to get
+	// them. A link that resolves neighbours holds a few packets meanwhile; these
+	// were too many, or the neighbour does not answer.
+	TxUnresolved uint64
 	TxSplit   uint64 // runs sent segment by segment because the system would not cut them
 
 	// System calls made to move frames, those that found nothing included. What
@@ -81,9 +85,10 @@ const (
 	EventRouteMTU       EventKind = 1 + iota // frames are longer than the route towards Dst carries
 	EventNoSegmentation                      // the system does not cut runs towards Dst; they go one packet a call
 	EventRefused                             // the system refuses to send towards Dst
+	EventNoNeighbour                         // who is to get what is for Dst does not answer ARP or neighbour discovery
 )
 
-var eventNames = [...]string{"", "route MTU too small", "no segmentation", "send refused"}
+var eventNames = [...]string{"", "route MTU too small", "no segmentation", "send refused", "neighbour does not answer"}
 
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) {

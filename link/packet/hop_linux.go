@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -15,12 +13,6 @@ import (
 )
 
 const (
-	// resolveWait bounds how long Path waits for a neighbour. One on the same
-	// segment answers in well under a millisecond; the device stands still
-	// meanwhile.
-	resolveWait = 500 * time.Millisecond
-	// resolveTick is how often it looks, if nothing is heard.
-	resolveTick = 20 * time.Millisecond
 	discardPort = 9 // RFC 863
 
 	nudValid = unix.NUD_PERMANENT | unix.NUD_NOARP | unix.NUD_REACHABLE | unix.NUD_PROBE | unix.NUD_STALE | unix.NUD_DELAY
@@ -33,12 +25,16 @@ type hop struct {
 	via     netip.Addr // the neighbour: the destination or a router
 	mac     ether.MAC
 	mtu     int  // longest frame that the route carries
+	known   bool // mac is
 	local   bool // this link itself
+	joined  bool // a group that this link has joined
 	toldMTU bool
+	waiting // while mac is not known
 }
 
 // Path implements link.Link. A source port of 0 stands for RoCEv1, which has no
-// ports and crosses no router. It waits for the neighbour up to half a second.
+// ports and crosses no router. It does not wait for the neighbour: see
+// neighbour_linux.go.
 func (l *system) Path(src, dst netip.Addr, srcPort uint16) (link.Path, error) {
 	src, dst = src.Unmap().WithZone(""), dst.Unmap().WithZone("")
 	p := link.Path{SrcPort: srcPort, MTU: l.caps.MTU}
@@ -52,7 +48,7 @@ func (l *system) Path(src, dst netip.Addr, srcPort uint16) (link.Path, error) {
 	}
 	h := hop{via: dst, mtu: l.caps.MTU}
 	if dst.IsMulticast() {
-		h.mac = groupMAC(dst)
+		h.mac, h.known = groupMAC(dst), true
 		l.keep(dst, h)
 		return p, nil
 	}
@@ -70,25 +66,37 @@ func (l *system) Path(src, dst netip.Addr, srcPort uint16) (link.Path, error) {
 		h.mtu = min(h.mtu, mtu+l.header())
 	}
 	p.MTU = h.mtu
-	if !l.lo {
-		if h.mac, err = l.resolve(h.via); err != nil {
-			return p, err
-		}
+	h.known = l.lo // a loopback looks at no address
+	if h := l.keep(dst, h); !h.known {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.find(h)
 	}
-	l.keep(dst, h)
 	return p, nil
 }
 
-// keep notes who gets the frames for a destination.
-func (l *system) keep(dst netip.Addr, h hop) {
+// keep notes who gets the frames for a destination. What is known of the same
+// neighbour, and what waits for it, stays.
+func (l *system) keep(dst netip.Addr, h hop) *hop {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if old := l.hops[dst]; old != nil {
-		*old = h
-		return
+	h.joined = l.groups[dst] != nil
+	old := l.hops[dst]
+	if old == nil {
+		old = &hop{}
+		l.hops[dst] = old
+		l.lastHop = nil
 	}
-	l.hops[dst] = &h
-	l.lastHop = nil
+	if old.via == h.via {
+		h.waiting = old.waiting
+		if old.known {
+			h.known, h.mac = true, old.mac
+		}
+	} else {
+		l.forget(old)
+	}
+	*old = h
+	return old
 }
 
 // groupMAC returns the address of a multicast group (RFC 1112 §6.4, RFC 2464
@@ -156,158 +164,4 @@ func family(a netip.Addr) uint8 {
 		return unix.AF_INET
 	}
 	return unix.AF_INET6
-}
-
-// resolve returns the MAC address of a neighbour and lets the host ask for it
-// if need be.
-func (l *system) resolve(via netip.Addr) (ether.MAC, error) {
-	for asked, end := false, l.wait.clock.Now().Add(resolveWait); ; {
-		mac, ok, err := l.neighbour(via)
-		if ok {
-			return mac, nil
-		}
-		if err != nil {
-			return mac, fmt.Errorf("ask the host for the neighbour %v: %w", via, err)
-		}
-		if !asked {
-			asked = true
-			l.trigger(via)
-			continue
-		}
-		left := end.Sub(l.wait.clock.Now())
-		if left <= 0 {
-			return mac, fmt.Errorf("the neighbour %v on %s does not answer within %v (ARP or neighbour discovery): %w", via, l.cfg.Interface, resolveWait, unix.EHOSTUNREACH)
-		}
-		l.ears.hear(min(left, resolveTick))
-	}
-}
-
-// neighbour asks the host's table.
-func (l *system) neighbour(via netip.Addr) (mac ether.MAC, ok bool, err error) {
-	m := unix.NdMsg{Family: family(via), Ifindex: int32(l.index)}
-	b, err := l.routes.ask(unix.RTM_GETNEIGH, 0, bytesOf(&m), attr{unix.NDA_DST, via.AsSlice()})
-	if errors.Is(err, unix.ENOENT) {
-		return mac, false, nil
-	}
-	if err != nil {
-		return mac, false, err
-	}
-	_, mac, ok = readNeighbour(b, l.index)
-	return mac, ok, nil
-}
-
-// readNeighbour reads one entry of the table of an interface; ok is false if it
-// has no address that can be used.
-func readNeighbour(b []byte, index int) (dst netip.Addr, mac ether.MAC, ok bool) {
-	if len(b) < unix.SizeofNdMsg {
-		return dst, mac, false
-	}
-	at := int(int32(binary.NativeEndian.Uint32(b[4:])))
-	state := binary.NativeEndian.Uint16(b[8:])
-	attrs(b[unix.SizeofNdMsg:], func(typ uint16, data []byte) {
-		switch {
-		case typ == unix.NDA_DST:
-			dst, _ = netip.AddrFromSlice(data)
-		case typ == unix.NDA_LLADDR && len(data) == len(mac):
-			mac, ok = ether.MAC(data), true
-		}
-	})
-	return dst, mac, ok && at == index && state&nudValid != 0 && dst.IsValid()
-}
-
-// trigger lets the host resolve a neighbour. Where this process may not ask for
-// that, a datagram to the discard port has the same effect.
-func (l *system) trigger(via netip.Addr) {
-	m := unix.NdMsg{Family: family(via), Ifindex: int32(l.index), Flags: unix.NTF_USE}
-	_, err := l.routes.ask(unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_ACK, bytesOf(&m), attr{unix.NDA_DST, via.AsSlice()})
-	if err == nil {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, h := range l.holders {
-		if h.addr.Is4() == via.Is4() && h.addr.IsLinkLocalUnicast() == via.IsLinkLocalUnicast() {
-			_ = unix.Sendto(h.fd, nil, unix.MSG_DONTWAIT, sockaddr(via, discardPort, l.index))
-			return
-		}
-	}
-}
-
-// ears hear what the host learns about neighbours.
-type ears struct {
-	nl   netlink
-	file *os.File
-	done chan struct{}
-	news chan struct{} // capacity 1: something was heard
-}
-
-// hear waits until something was heard, at most for d.
-func (e *ears) hear(d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-e.news:
-	case <-t.C:
-	}
-}
-
-// listen starts to follow the neighbours.
-func (l *system) listen() error {
-	e := &l.ears
-	if err := e.nl.open(unix.RTMGRP_NEIGH); err != nil {
-		return err
-	}
-	if err := unix.SetNonblock(e.nl.fd, true); err != nil {
-		return fmt.Errorf("netlink socket: %w", err)
-	}
-	e.file = os.NewFile(uintptr(e.nl.fd), "netlink")
-	e.nl.fd = -1
-	e.done, e.news = make(chan struct{}), make(chan struct{}, 1)
-	go l.follow()
-	return nil
-}
-
-func (e *ears) close() {
-	e.nl.close()
-	if e.file != nil {
-		_ = e.file.Close()
-		<-e.done
-	}
-}
-
-// follow notes new addresses of neighbours until the link is closed. One that
-// the host forgets keeps the last.
-func (l *system) follow() {
-	defer close(l.ears.done)
-	for {
-		n, err := l.ears.file.Read(l.ears.nl.in[:])
-		switch {
-		case errors.Is(err, unix.ENOBUFS):
-			continue // news were lost; whoever waits asks again
-		case err != nil:
-			return
-		}
-		for _, m := range messages(l.ears.nl.in[:n]) {
-			if m.typ != unix.RTM_NEWNEIGH {
-				continue
-			}
-			if via, mac, ok := readNeighbour(m.body, l.index); ok {
-				l.learn(via, mac)
-			}
-		}
-		select {
-		case l.ears.news <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func (l *system) learn(via netip.Addr, mac ether.MAC) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, h := range l.hops {
-		if h.via == via {
-			h.mac = mac
-		}
-	}
 }

@@ -31,10 +31,12 @@ type system struct {
 	index  int // of the interface
 	mac    ether.MAC
 	lo     bool // the interface is a loopback
-	fd     int  // of wait.file
+	fd     int  // of wait.file: receives
+	out    int  // sends
 	wait   waiter
 
 	rxPool, txPool ring.Pool
+	splitPool      ring.Pool // see merged_linux.go
 	rxLen          int
 	local          ring.Queue
 	localLen       atomic.Int32 // for Wait
@@ -47,8 +49,10 @@ type system struct {
 	hops    map[netip.Addr]*hop // by destination
 	lastDst netip.Addr
 	lastHop *hop
+	held    int // bytes that wait for neighbours
+	groups  map[netip.Addr]*group
 
-	routes  netlink // asks; belongs to the caller of Path
+	routes  netlink // asks; belongs to the owner
 	ears    ears    // listens
 	holders []holder
 
@@ -62,6 +66,7 @@ type system struct {
 type holder struct {
 	addr netip.Addr
 	fd   int
+	more []int // see [holder.join]
 }
 
 func openSystem(cfg Config) (_ link.Link, err error) {
@@ -69,8 +74,11 @@ func openSystem(cfg Config) (_ link.Link, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open packet link on %s: %w", cfg.Interface, err)
 	}
-	l := &system{cfg: cfg, index: ifi.Index, fd: -1, lo: ifi.Flags&net.FlagLoopback != 0, hops: map[netip.Addr]*hop{}, local: ring.NewQueue(localDepth)}
-	l.routes.fd, l.ears.nl.fd = -1, -1
+	l := &system{
+		cfg: cfg, index: ifi.Index, fd: -1, out: -1, lo: ifi.Flags&net.FlagLoopback != 0,
+		hops: map[netip.Addr]*hop{}, groups: map[netip.Addr]*group{}, local: ring.NewQueue(localDepth),
+	}
+	l.routes.fd, l.ears.nl.fd, l.ears.again.fd = -1, -1, -1
 	defer func() {
 		if err != nil {
 			_ = l.Close()
@@ -88,9 +96,9 @@ func openSystem(cfg Config) (_ link.Link, err error) {
 	}
 	l.caps = link.Caps{Encap: frame.Ethernet, Segments: frame.MaxSegments, RunBytes: maxRun, Idents: true, Tagged: cfg.tagged(), VLAN: cfg.VLAN}
 	l.caps.MTU = min(ifi.MTU+l.header(), maxRun)
-	l.rxLen = ether.TagLen + min(ifi.MTU, maxRun) + ether.HeaderLen + ether.TagLen
-	l.rxPool, l.txPool = ring.NewPool(l.rxLen), ring.NewPool(ring.BufLen)
-	if err := l.openSocket(); err != nil {
+	l.rxLen = vnetLen + min(ifi.MTU, maxRun) + ether.HeaderLen + ether.TagLen
+	l.rxPool, l.txPool, l.splitPool = ring.NewPool(l.rxLen), ring.NewPool(ring.BufLen), ring.NewPool(splitLen)
+	if err := l.openSockets(); err != nil {
 		return nil, err
 	}
 	for _, a := range cfg.Addrs {
@@ -98,7 +106,7 @@ func openSystem(cfg Config) (_ link.Link, err error) {
 		if err != nil {
 			return nil, err
 		}
-		l.holders = append(l.holders, holder{a, fd})
+		l.holders = append(l.holders, holder{addr: a, fd: fd})
 		l.hops[a] = &hop{local: true}
 	}
 	if err := l.routes.open(0); err != nil {
@@ -118,22 +126,27 @@ func (l *system) header() int {
 	return ether.HeaderLen
 }
 
-// openSocket makes the raw socket. It hears nothing before its filter is in
-// force.
-func (l *system) openSocket() error {
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+// openSockets makes the two raw sockets. The one that receives hears nothing
+// before its filter is in force. The one that sends is apart, since frames of a
+// socket with notes (merged_linux.go) would want one each on their way out too.
+func (l *system) openSockets() error {
+	const typ = unix.SOCK_RAW | unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
+	fd, err := unix.Socket(unix.AF_PACKET, typ, 0)
 	if errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("a raw socket needs the capability CAP_NET_RAW, which this process does not have; run as root, or give it to the program "+
-			"(setcap cap_net_raw+ep PROGRAM), or use the UDP link, which needs none but speaks RoCEv2 only: %w", err)
+		return fmt.Errorf("a raw socket needs the capability CAP_NET_RAW, which this process does not have; run as root (sudo), or give it to the program "+
+			"(setcap cap_net_raw+ep PROGRAM) or its container (--cap-add NET_RAW), or use the UDP link, which needs none but speaks RoCEv2 only: %w", err)
 	}
 	if err != nil {
 		return fmt.Errorf("AF_PACKET socket: %w", err)
 	}
 	l.fd = fd
-	l.tx.init(fd)
 	if err := l.wait.open(fd); err != nil {
 		return err
 	}
+	if l.out, err = unix.Socket(unix.AF_PACKET, typ, 0); err != nil {
+		return fmt.Errorf("AF_PACKET socket: %w", err)
+	}
+	l.tx.init(l.out)
 	prog := filter()
 	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}); err != nil {
 		return fmt.Errorf("set SO_ATTACH_FILTER: %w", err)
@@ -141,18 +154,21 @@ func (l *system) openSocket() error {
 	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_AUXDATA, 1); err != nil {
 		return fmt.Errorf("set PACKET_AUXDATA: %w", err)
 	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, packetVnetHdr, 1); err != nil {
+		return fmt.Errorf("set PACKET_VNET_HDR: %w", err)
+	}
 	// The filter drops what this host sends too; without this the kernel would
 	// run it on that.
 	_ = unix.SetsockoptInt(fd, unix.SOL_PACKET, packetIgnoreOutgoing, 1)
 	setBuffer(fd, unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, l.cfg.RecvBuffer)
-	setBuffer(fd, unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, l.cfg.SendBuffer)
+	setBuffer(l.out, unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, l.cfg.SendBuffer)
 	l.caps.RxBytes = holds(fd)
 	l.caps.LineRate = lineRate(fd, l.cfg.Interface)
 	// PAUSE and PFC frames go to a group address, which a NIC may filter.
-	mreq := unix.PacketMreq{Ifindex: int32(l.index), Type: unix.PACKET_MR_MULTICAST, Alen: 6}
-	group := ether.ControlAddr()
-	copy(mreq.Address[:], group[:])
-	_ = unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &mreq)
+	_ = l.hearMAC(ether.ControlAddr(), true)
+	if err := unix.Bind(l.out, &unix.SockaddrLinklayer{Ifindex: l.index}); err != nil {
+		return fmt.Errorf("bind: %w", err)
+	}
 	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: htons(unix.ETH_P_ALL), Ifindex: l.index}); err != nil {
 		return fmt.Errorf("bind: %w", err)
 	}
@@ -257,11 +273,17 @@ func (l *system) Close() error {
 	l.closed = true
 	for _, h := range l.holders {
 		_ = unix.Close(h.fd)
+		for _, fd := range h.more {
+			_ = unix.Close(fd)
+		}
 	}
 	l.holders = nil
 	var err error
 	if l.wait.file != nil {
 		err = l.wait.close()
+	}
+	if l.out >= 0 {
+		_ = unix.Close(l.out)
 	}
 	l.mu.Unlock()
 	l.routes.close()

@@ -78,15 +78,17 @@ func (c cable) meet(t testing.TB) {
 		l        link.Link
 		src, dst netip.Addr
 	}{{a, addrA, addrB}, {a, addrA6, addrB6}, {b, addrB, addrA}, {b, addrB6, addrA6}} {
-		var err error
-		for range 6 {
-			if _, err = x.l.Path(x.src, x.dst, 0xC000); err == nil {
-				break
-			}
-		}
-		if err != nil {
+		if _, err := x.l.Path(x.src, x.dst, 0xC000); err != nil {
 			t.Fatal(err)
 		}
+		other := a
+		if x.l == a {
+			other = b
+		}
+		// It waits for the neighbour and leaves then.
+		tx, rx := make([]frame.Run, 1), make([]frame.Rx, 1)
+		sendOne(t, x.l, other, x.src, x.dst, tx, rx)
+		other.Release(rx)
 	}
 	_, _ = a.Close(), b.Close()
 }

@@ -16,12 +16,18 @@ import (
 // rxVec is how many frames one system call asks for.
 const rxVec = 16
 
-// rxBatch is the scatter list of one recvmmsg.
+// maxOdd bounds the messages in one Recv that the kernel could not hand over.
+const maxOdd = 64
+
+// rxBatch is the scatter list of one recvmmsg. A message is the kernel's note
+// (vnet) and the frame; what is longer than a frame of the interface can be goes
+// on in rest.
 type rxBatch struct {
-	hdr [rxVec]mmsghdr
-	iov [rxVec]unix.Iovec
-	ctl [rxVec][ctlWords]uint64
-	buf [rxVec][]byte // nil: was handed out
+	hdr  [rxVec]mmsghdr
+	iov  [rxVec][2]unix.Iovec
+	ctl  [rxVec][ctlWords]uint64
+	buf  [rxVec][]byte // nil: was handed out
+	rest [rxVec][]byte // stays
 }
 
 // Recv implements link.Link.
@@ -37,10 +43,16 @@ func (l *system) Recv(_ clock.Time, rx []frame.Rx) (int, error) {
 	if l.turn {
 		n = l.recvLocal(rx)
 	}
-	for n < len(rx) {
+	for odd := 0; n < len(rx); {
 		want := min(rxVec, len(rx)-n)
 		l.cnt.RecvCalls++
-		got := l.rx.receive(l.fd, want, l.rxPool.Get)
+		got, e := l.rx.receive(l.fd, want, l.rxPool.Get)
+		if e == unix.EINVAL && odd < maxOdd {
+			// A kernel before 6.2 has no note for merged UDP, and throws it away.
+			odd++
+			l.cnt.RxForeign++
+			continue
+		}
 		for i := range got {
 			if l.take(i, &rx[n]) {
 				n++
@@ -70,17 +82,21 @@ func (l *system) recvLocal(rx []frame.Rx) int {
 	return n
 }
 
-// receive fills up to want messages and returns how many. It never blocks. A
-// frame has room for a tag before it.
-func (b *rxBatch) receive(fd, want int, get func() []byte) int {
+// receive fills up to want messages and returns how many. It never blocks.
+func (b *rxBatch) receive(fd, want int, get func() []byte) (int, unix.Errno) {
 	for i := range want {
 		h := &b.hdr[i].hdr
 		if b.buf[i] == nil {
+			if b.rest[i] == nil {
+				b.rest[i] = make([]byte, maxMerged)
+			}
 			b.buf[i] = get()
-			b.iov[i].Base = &b.buf[i][ether.TagLen]
-			b.iov[i].SetLen(len(b.buf[i]) - ether.TagLen)
-			h.Iov = &b.iov[i]
-			h.SetIovlen(1)
+			b.iov[i][0].Base = &b.buf[i][0]
+			b.iov[i][0].SetLen(len(b.buf[i]))
+			b.iov[i][1].Base = &b.rest[i][0]
+			b.iov[i][1].SetLen(len(b.rest[i]))
+			h.Iov = &b.iov[i][0]
+			h.SetIovlen(2)
 			h.Control = (*byte)(unsafe.Pointer(&b.ctl[i]))
 		}
 		h.SetControllen(int(unsafe.Sizeof(b.ctl[i])))
@@ -91,26 +107,43 @@ func (b *rxBatch) receive(fd, want int, get func() []byte) int {
 // take gives message i to rx, if it is for this link.
 func (l *system) take(i int, rx *frame.Rx) bool {
 	b := &l.rx
-	if b.hdr[i].hdr.Flags&unix.MSG_TRUNC != 0 {
+	n := int(b.hdr[i].n)
+	if b.hdr[i].hdr.Flags&unix.MSG_TRUNC != 0 || n < vnetLen {
 		l.cnt.RxForeign++
 		return false
 	}
-	end := ether.TagLen + int(b.hdr[i].n)
-	data := b.buf[i][ether.TagLen:end:end]
+	end := min(n, len(b.buf[i]))
+	data := b.buf[i][vnetLen:end:end]
 	tag, tagged := b.tag(i)
 	if len(data) < ether.HeaderLen || tag.VID() != l.cfg.VLAN && !control(data) || !l.mine(data) {
 		return false
 	}
+	note := vnetOf(b.buf[i])
+	switch {
+	case note.merged():
+		return l.split(data, b.rest[i][:n-end], note.size, tag, tagged, rx)
+	case note.kind != 0 || n > end:
+		// Cut or merged in a way that is none of UDP's, or longer than frames here are.
+		l.cnt.RxForeign++
+		return false
+	}
+	note.fill(data)
 	if tagged {
-		data = b.buf[i][:end:end]
-		copy(data, data[ether.TagLen:][:12])
-		binary.BigEndian.PutUint16(data[12:], uint16(ether.TypeVLAN))
-		binary.BigEndian.PutUint16(data[14:], uint16(tag))
+		data = b.buf[i][vnetLen-ether.TagLen : end : end]
+		insertTag(data, data[ether.TagLen:], tag)
 	}
 	*rx = frame.Rx{Data: data}
 	l.lent = append(l.lent, b.buf[i])
 	b.buf[i] = nil
 	return true
+}
+
+// insertTag writes the header of the untagged frame from, with a tag, to dst:
+// TagLen more than from's header. They may overlap.
+func insertTag(dst, from []byte, tag ether.Tag) {
+	copy(dst, from[:12])
+	binary.BigEndian.PutUint16(dst[12:], uint16(ether.TypeVLAN))
+	binary.BigEndian.PutUint16(dst[14:], uint16(tag))
 }
 
 // tag returns the tag that the kernel has taken off message i.
@@ -153,7 +186,7 @@ func (l *system) mine(b []byte) bool {
 	default:
 		return false
 	}
-	return l.own(dst) || dst.IsMulticast()
+	return l.own(dst) || dst.IsMulticast() && l.groups[dst] != nil
 }
 
 // Release implements link.Link.
@@ -161,9 +194,12 @@ func (l *system) Release([]frame.Rx) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, b := range l.lent {
-		if cap(b) == l.rxLen {
+		switch cap(b) {
+		case l.rxLen:
 			l.rxPool.Put(b)
-		} else {
+		case splitLen:
+			l.splitPool.Put(b)
+		default:
 			l.txPool.Put(b)
 		}
 		l.lent[i] = nil

@@ -98,24 +98,35 @@ func (l *system) send(r *frame.Run) (moved bool) {
 		if h.local {
 			return l.loop(r)
 		}
-		dst = h.mac
 		if r.Seg > h.mtu {
 			l.tooLong(r, h)
 			return false
 		}
+		if !h.known && !l.find(h) {
+			l.hold(h, r)
+			return false
+		}
+		dst = h.mac
+		if h.joined {
+			l.echo(r)
+		}
 	}
 	for off := 0; off < r.N; off += r.Seg {
-		b := r.Buf[off:min(off+r.Seg, r.N)]
-		copy(b, dst[:])
-		copy(b[6:], l.mac[:])
-		if l.tx.n == txVec {
-			l.flush()
-		}
-		l.tx.iov[l.tx.n].Base = &b[0]
-		l.tx.iov[l.tx.n].SetLen(len(b))
-		l.tx.n++
+		l.queue(r.Buf[off:min(off+r.Seg, r.N)], dst)
 	}
 	return false
+}
+
+// queue puts a frame into the batch.
+func (l *system) queue(b []byte, dst ether.MAC) {
+	copy(b, dst[:])
+	copy(b[6:], l.mac[:])
+	if l.tx.n == txVec {
+		l.flush()
+	}
+	l.tx.iov[l.tx.n].Base = &b[0]
+	l.tx.iov[l.tx.n].SetLen(len(b))
+	l.tx.n++
 }
 
 // hopOf returns who gets a run next, nil if nobody.
@@ -145,7 +156,21 @@ func (l *system) loop(r *frame.Run) bool {
 		l.cnt.TxTooLong += uint64(r.Segs)
 		return false
 	}
-	rx := frame.Rx{Data: r.Buf[:r.N]}
+	return l.push(r, r.Buf[:r.N])
+}
+
+// echo gives a copy of a run to this same link.
+func (l *system) echo(r *frame.Run) {
+	b := l.txPool.Get()
+	if !l.push(r, b[:copy(b, r.Buf[:r.N])]) {
+		l.txPool.Put(b)
+	}
+}
+
+// push queues the bytes of a run for this same link, which owns them from then
+// on; false if there is no room.
+func (l *system) push(r *frame.Run, b []byte) bool {
+	rx := frame.Rx{Data: b}
 	if r.Segs > 1 {
 		rx.Seg = r.Seg
 	}
@@ -178,7 +203,7 @@ func (l *system) flush() {
 	b := &l.tx
 	for at, tries := 0, 0; at < b.n; {
 		l.cnt.SendCalls++
-		n, e := sendmmsg(l.fd, b.hdr[at:b.n])
+		n, e := sendmmsg(l.out, b.hdr[at:b.n])
 		at += n
 		switch e {
 		case 0:

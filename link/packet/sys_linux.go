@@ -8,6 +8,7 @@ import (
 
 const (
 	packetIgnoreOutgoing = 23   // linux/if_packet.h PACKET_IGNORE_OUTGOING
+	packetVnetHdr        = 15   // linux/if_packet.h PACKET_VNET_HDR
 	statusVLANValid      = 0x10 // linux/if_packet.h TP_STATUS_VLAN_VALID
 	ethtoolGSet          = 1    // linux/ethtool.h ETHTOOL_GSET
 	ctlWords             = 8    // room for one PACKET_AUXDATA message
@@ -29,13 +30,13 @@ type auxdata struct {
 
 // recvmmsg receives without blocking and returns how many messages. The raw
 // call keeps the scheduler out of the way; it cannot block.
-func recvmmsg(fd int, h []mmsghdr) int {
+func recvmmsg(fd int, h []mmsghdr) (int, unix.Errno) {
 	n, _, e := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&h[0])),
 		uintptr(len(h)), unix.MSG_DONTWAIT, 0, 0)
 	if e != 0 {
-		return 0
+		return 0, e
 	}
-	return int(n)
+	return int(n), 0
 }
 
 // sendmmsg sends without blocking and returns how many messages left. A frame
