@@ -29,6 +29,9 @@ const (
 	// EventPathMTU is Verbena's own: the route to a peer carries less than the
 	// QP's path MTU.
 	EventPathMTU EventType = 64
+	// EventNoNeighbour is Verbena's own: the host that is to get the packets for a
+	// peer, itself or a router, does not answer ARP or neighbour discovery.
+	EventNoNeighbour EventType = 65
 )
 
 var eventNames = [...]string{
@@ -39,7 +42,7 @@ var eventNames = [...]string{
 	EventPKeyChange: "PKEY_CHANGE", EventSMChange: "SM_CHANGE", EventSRQErr: "SRQ_ERR",
 	EventSRQLimitReached: "SRQ_LIMIT_REACHED", EventQPLastWQEReached: "QP_LAST_WQE_REACHED",
 	EventClientReregister: "CLIENT_REREGISTER", EventGIDChange: "GID_CHANGE",
-	EventPathMTU: "PATH_MTU_TOO_LARGE",
+	EventPathMTU: "PATH_MTU_TOO_LARGE", EventNoNeighbour: "NO_NEIGHBOUR",
 }
 
 func (t EventType) String() string {

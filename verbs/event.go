@@ -60,8 +60,12 @@ const maxLinkEvents = 1024
 // onLink turns what the link found out into an event of the port. Driver's
 // lock held.
 func (d *Device) onLink(e link.Event) {
-	if e.Kind == link.EventRouteMTU {
+	switch e.Kind {
+	case link.EventRouteMTU:
 		d.pushEvent(ib.Event{Type: ib.EventPathMTU, Element: 1, Detail: e.String()})
+	case link.EventNoNeighbour:
+		d.pushEvent(ib.Event{Type: ib.EventNoNeighbour, Element: 1, Detail: e.String()})
+	case link.EventNoSegmentation, link.EventRefused: // the link's counters tell
 	}
 }
 

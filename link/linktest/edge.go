@@ -11,7 +11,7 @@ import (
 
 // lost is everything that a link says it did not send or not keep.
 func lost(c link.Counters) uint64 {
-	return c.RxDropped + c.RxForeign + c.TxDropped + c.TxTooLong + c.TxRefused + c.TxNoPort
+	return c.RxDropped + c.RxForeign + c.TxDropped + c.TxTooLong + c.TxRefused + c.TxNoPort + c.TxUnresolved
 }
 
 // givenBack reserves and gives back far more runs than a link holds.
