@@ -36,6 +36,10 @@ func (a *Adapter) frame(now clock.Time, b []byte) *QP {
 		return nil
 	}
 	src := env.Src.Addr()
+	if p.DestQPN == ib.QPMulticast {
+		a.multicastFrame(now, env, p, b)
+		return nil
+	}
 	q := a.find(p, src)
 	if q == nil {
 		return nil
@@ -57,20 +61,59 @@ func (a *Adapter) frame(now clock.Time, b []byte) *QP {
 	in := &a.scratch.rx.in
 	*in = transport.In{SGIDIndex: uint16(row), CE: env.TOS&3 == 3}
 	if q.typ == ib.UD {
-		// The header as it was on the wire (IBA vol.1 annex A17.4.5.1).
-		h := b[env.Ether.Len():]
-		grh := a.scratch.rx.grh[:]
-		if env.Kind == roce.V2IPv4 {
-			clear(grh)
-			copy(grh[20:], h[:20])
-		} else {
-			copy(grh, h)
-		}
-		in.GRH = &a.scratch.rx.grh
+		in.GRH = a.grhOf(env, b)
 	}
 	a.count.rxCopied += uint64(len(p.Payload))
 	a.give(now, q, p, in, len(env.IB), src)
 	return q
+}
+
+// grhOf returns the header of frame b as it was on the wire, for the first 40
+// bytes of a UD receive (IBA vol.1 annex A17.4.5.1). It is valid until the next
+// packet.
+func (a *Adapter) grhOf(env *roce.Envelope, b []byte) *[40]byte {
+	h, grh := b[env.Ether.Len():], a.scratch.rx.grh[:]
+	if env.Kind == roce.V2IPv4 {
+		clear(grh)
+		copy(grh[20:], h[:20])
+	} else {
+		copy(grh, h)
+	}
+	return &a.scratch.rx.grh
+}
+
+// multicastFrame handles frame b for a group: every queue pair that is attached
+// gets the packet, if its ICRC is right. Of the rows of the packet's family and
+// version the first that can be used stands for the group.
+func (a *Adapter) multicastFrame(now clock.Time, env *roce.Envelope, p *wire.Packet, b []byte) {
+	dst := env.Dst.Addr()
+	g := a.groupOf(dst)
+	row := a.groupRow(env)
+	switch {
+	case g == nil || p.Info.Transport != ib.UD:
+		a.count.drop(dropMulticast)
+	case row < 0:
+		a.count.drop(dropAddress)
+	case !a.flowIn(env, env.Src.Addr(), dst).Verify(env.Ident, env.DF, env.IB):
+		a.count.drop(dropICRC)
+	default:
+		in := &a.scratch.rx.in
+		*in = transport.In{SGIDIndex: uint16(row), CE: env.TOS&3 == 3, GRH: a.grhOf(env, b)}
+		a.spread(now, g, p, in, len(env.IB))
+	}
+}
+
+// groupRow returns the first row that is of a packet's version and family and
+// can be used; -1 if there is none.
+func (a *Adapter) groupRow(env *roce.Envelope) int {
+	t := env.Kind.GIDType()
+	for i := range a.cfg.GIDs {
+		g := &a.cfg.GIDs[i]
+		if g.Type == t && !g.GID.IsZero() && g.GID.Is4() == env.Src.Is4() && g.Unusable == "" {
+			return i
+		}
+	}
+	return -1
 }
 
 // etherRow returns the row of the GID table that a packet was sent to: that of

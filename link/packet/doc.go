@@ -2,7 +2,7 @@
 // AF_PACKET socket of Linux: RoCEv1 beside RoCEv2, true IP headers, VLAN tags,
 // PAUSE and PFC frames. It needs the capability CAP_NET_RAW.
 //
-//	             ┌─ one raw socket: all that the filter lets pass
+//	             ┌─ two raw sockets: one hears all that the filter lets pass, one sends
 //	interface ───┤
 //	             └─ the host's own stack: ARP, neighbour discovery, routes
 //	                 └─ one UDP socket an address on port 4791, which drops all:
@@ -10,10 +10,11 @@
 //
 // Frames that the adapter gives begin with an Ethernet header whose two
 // addresses are empty: the link knows the neighbours and writes them. Path asks
-// the host's routing for the next hop and makes the host resolve it; what the
-// host learns later about a neighbour reaches the link by itself. A source port
-// of 0 stands for RoCEv1, which crosses no router: Path refuses what is behind
-// one.
+// the host's routing for the next hop and makes the host resolve it, which nobody
+// waits for: the first frames are held until the host knows, and dropped if it
+// gives up. What the host learns later about a neighbour reaches the link by
+// itself. A source port of 0 stands for RoCEv1, which crosses no router: Path
+// refuses what is behind one.
 //
 // Linux takes a tag off a frame before a socket sees it and tells it beside
 // (PACKET_AUXDATA); Recv puts it back. A link is of one VLAN and hears no other.
@@ -23,15 +24,24 @@
 // of another device on this host is not reached, except over a loopback
 // interface: frames that leave an interface do not come back in.
 //
-// A frame that the kernel merged, or did not segment yet (a sender with GSO at
-// the other end of a veth pair), is longer than the interface's MTU and is
-// counted as foreign: turn that sender's UDP segmentation off. A NIC whose
-// hardware answers PAUSE and PFC keeps these frames for itself.
+// Frames that the kernel merged, or did not segment yet (a sender with GSO at the
+// other end of a veth pair, a tap), come with their segment size and are cut as a
+// NIC would have cut them. A kernel before 6.2 does not tell the size; they are
+// counted as foreign there: turn that sender's UDP segmentation off. Checksums that
+// were left to hardware become 0, which says that there is none.
+//
+// Multicast groups are joined through the host (IGMP and MLD, untagged) and at the
+// raw socket. A NIC whose hardware answers PAUSE and PFC keeps these frames for
+// itself.
+//
+// A packet is copied nowhere here, but for what was merged, what waits for a
+// neighbour, and what comes back from a group.
 //
 // Everything but Wake, Wait and Close belongs to one goroutine at a time. One
-// goroutine listens for neighbours; Close waits for it.
+// goroutine listens for neighbours, and sends what waited for them; Close waits
+// for it.
 //
 // Read config.go, linux.go (opening), hop_linux.go (who is next),
-// netlink_linux.go, filter_linux.go, recv_linux.go, send_linux.go,
-// wait_linux.go, sys_linux.go.
+// neighbour_linux.go, netlink_linux.go, group_linux.go, filter_linux.go,
+// recv_linux.go, merged_linux.go, send_linux.go, wait_linux.go, sys_linux.go.
 package packet

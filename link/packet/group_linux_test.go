@@ -143,7 +143,7 @@ func TestManyGroups(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 128 {
-			if !strings.Contains(out+" ", " "+group(i).String()) {
+			if !strings.Contains(out, " "+group(i).String()+"\n") {
 				t.Fatalf("not in %v", group(i))
 			}
 			if err := g.Leave(local, group(i)); err != nil {
