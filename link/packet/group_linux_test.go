@@ -1,6 +1,7 @@
 package packet_test
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -131,12 +132,14 @@ func TestManyGroups(t *testing.T) {
 	for _, at := range []struct{ local, format string }{{"10.9.0.2", "239.1.0.%d"}, {"2001:db8:9::2", "ff15::%x"}} {
 		local := netip.MustParseAddr(at.local)
 		group := func(i int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf(at.format, i)) }
-		for i := range 128 {
-			var err error
-			c.b.Do(func() { err = g.Join(local, group(i)) }) // opens sockets now and then
-			if err != nil {
-				t.Fatal(err)
+		var errs []error
+		c.b.Do(func() { // Join opens sockets now and then
+			for i := range 128 {
+				errs = append(errs, g.Join(local, group(i)))
 			}
+		})
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
 		}
 		out, err := c.b.Output("ip", "maddr", "show", "dev", "v1")
 		if err != nil {
