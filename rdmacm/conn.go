@@ -21,10 +21,9 @@ type Conn struct {
 	bye     []byte
 	depth   int
 	holds   int
+	inbox
 
 	// Under the manager's lock.
-	events  []Event
-	ready   chan struct{} // capacity 1: full while there are events
 	phase   phase
 	answer  *cm.Event // Dial and Accept wait for it
 	down    bool      // done is closed
@@ -41,7 +40,7 @@ const (
 )
 
 func newConn(m *Manager, qp *verbs.QP, bye []byte) *Conn {
-	return &Conn{m: m, qp: qp, bye: append([]byte(nil), bye...), ready: make(chan struct{}, 1), done: make(chan struct{})}
+	return &Conn{m: m, qp: qp, bye: append([]byte(nil), bye...), inbox: newInbox(), done: make(chan struct{})}
 }
 
 // QP returns the queue pair.
@@ -70,25 +69,11 @@ func (c *Conn) Done() <-chan struct{} { return c.done }
 // NextEvent returns the oldest event of the connection, and waits until there
 // is one. The error is the context's, or matches ErrGone when no more will come.
 func (c *Conn) NextEvent(ctx context.Context) (Event, error) {
-	for {
-		c.m.mu.Lock()
-		if len(c.events) > 0 {
-			e := c.events[0]
-			c.events = c.events[1:]
-			c.m.mu.Unlock()
-			return e, nil
-		}
-		gone := c.phase == over
-		c.m.mu.Unlock()
-		if gone {
-			return nil, errorf(ErrGone, "connection with %v: no more events", c.remote)
-		}
-		select {
-		case <-c.ready:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	e, err := c.next(ctx, c.m, func() bool { return c.phase == over })
+	if e == nil && err == nil {
+		return nil, errorf(ErrGone, "connection with %v: no more events", c.remote)
 	}
+	return e, err
 }
 
 // Disconnect ends the connection and waits for the peer's agreement, or until
@@ -134,19 +119,6 @@ func (c *Conn) Close() error {
 		return nil // it has ended with the manager
 	}
 	return nil
-}
-
-// push queues an event for NextEvent. Lock held.
-func (c *Conn) push(e Event) {
-	c.events = append(c.events, e)
-	c.signal()
-}
-
-func (c *Conn) signal() {
-	select {
-	case c.ready <- struct{}{}:
-	default:
-	}
 }
 
 // finish marks the end of the connection; TimewaitExit may follow. Lock held.

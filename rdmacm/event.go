@@ -1,7 +1,8 @@
 package rdmacm
 
 // Event is something that has happened to a connection: one of [Established],
-// [Disconnected], [TimewaitExit], [DeviceRemoved].
+// [Disconnected], [TimewaitExit], [DeviceRemoved]; or to a multicast group:
+// [Joined], [DeviceRemoved].
 type Event interface{ event() }
 
 // Established says that the connection may be used. Accept and Dial have returned, or
@@ -22,11 +23,17 @@ type Disconnected struct {
 // its queue pair may be used for another one.
 type TimewaitExit struct{}
 
+// Joined says that the queue pair is a member of the group, and what those need
+// who send to it: the address vector with the group's GID, the QPN that all groups
+// have, the Q_Key.
+type Joined struct{ Datagram }
+
 // DeviceRemoved says that the manager or its device was closed while the
-// connection lived.
+// connection lived, or the membership.
 type DeviceRemoved struct{}
 
 func (Established) event()   {}
 func (Disconnected) event()  {}
 func (TimewaitExit) event()  {}
+func (Joined) event()        {}
 func (DeviceRemoved) event() {}

@@ -36,6 +36,7 @@ type Manager struct {
 	closed    bool
 	users     map[cm.ID]user
 	listeners map[mad.ServiceID]*Listener
+	groups    map[*Group]struct{}
 	nextPort  uint16
 }
 
@@ -57,7 +58,7 @@ func Open(dev *verbs.Device) (*Manager, error) {
 	m := &Manager{
 		dev: dev, gsi: gsi, rows: dev.GIDs(), mtu: dev.Port().ActiveMTU, clock: clock.NewReal(), kick: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 		machine: cm.New(cm.Config{GUID: dev.Attr().GUID, Rand: random32}),
-		users:   make(map[cm.ID]user), listeners: make(map[mad.ServiceID]*Listener),
+		users:   make(map[cm.ID]user), listeners: make(map[mad.ServiceID]*Listener), groups: make(map[*Group]struct{}),
 		nextPort: firstPort + uint16(random32()%(lastPort-firstPort)),
 	}
 	go m.run()
@@ -104,6 +105,10 @@ func (m *Manager) Close() error {
 		l.end()
 	}
 	clear(m.listeners)
+	for g := range m.groups {
+		g.removed()
+	}
+	clear(m.groups)
 	m.send()
 	m.mu.Unlock()
 	close(m.stop)

@@ -43,6 +43,17 @@ func toInit(qp *verbs.QP, access ib.Access) error {
 	return qp.ToInit(access)
 }
 
+// readyUD brings a UD queue pair from Reset to RTS, as port space UDP has it.
+func readyUD(qp *verbs.QP) error {
+	if err := qp.ToInitUD(QKeyUDP); err != nil {
+		return err
+	}
+	if err := qp.ToRTR(verbs.Path{}); err != nil {
+		return err
+	}
+	return qp.ToRTS(verbs.Path{LocalPSN: randomPSN()})
+}
+
 // up brings a queue pair from Init to RTS.
 func (w *ways) up(qp *verbs.QP) error {
 	rc := qp.Type() == ib.RC

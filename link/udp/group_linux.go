@@ -30,6 +30,7 @@ const maxGroups = 256
 type group struct {
 	*endpoint
 	joins map[netip.Addr]int // by local address
+	on    map[int]int        // local addresses that have joined, by interface: the kernel has one membership
 }
 
 var _ link.Grouper = (*system)(nil)
@@ -104,7 +105,7 @@ func (l *system) group(addr netip.Addr) *group {
 
 // openGroup makes the socket of a group that was joined at e first.
 func (l *system) openGroup(e *endpoint, addr netip.Addr) (*group, error) {
-	g := &group{endpoint: &endpoint{addr: addr, zone: e.zone, cfg: e.cfg}, joins: map[netip.Addr]int{}}
+	g := &group{endpoint: &endpoint{addr: addr, zone: e.zone, cfg: e.cfg}, joins: map[netip.Addr]int{}, on: map[int]int{}}
 	s, err := g.open(l.port, true)
 	if err != nil {
 		return nil, err
@@ -128,20 +129,56 @@ func (l *system) closeIfEmpty(g *group) {
 	_ = unix.Close(g.main.fd)
 }
 
-// member joins or leaves at the interface of a local address.
+// member joins or leaves at the interface of a local address. Several addresses
+// of one interface are one member.
 func (g *group) member(e *endpoint, join bool) error {
+	at := e.interfaceIndex()
+	n := g.on[at]
+	if join && n > 0 || !join && n > 1 {
+		g.count(at, join)
+		return nil
+	}
+	err := g.tell(e, at, join)
+	if err == nil || !join {
+		g.count(at, join)
+	}
+	return err
+}
+
+func (g *group) count(at int, join bool) {
+	if join {
+		g.on[at]++
+	} else if g.on[at]--; g.on[at] == 0 {
+		delete(g.on, at)
+	}
+}
+
+// interfaceIndex returns the interface that an endpoint's address belongs to, 0
+// if it is unknown: then the kernel decides.
+func (e *endpoint) interfaceIndex() int {
+	if e.zone != 0 {
+		return e.zone
+	}
+	if i := interfaceOf(e.addr); i != 0 || !e.addr.IsLoopback() {
+		return i
+	}
+	return interfaceOf(netip.AddrFrom4([4]byte{127, 0, 0, 1})) // of all of 127.0.0.0/8
+}
+
+// tell joins or leaves at an interface.
+func (g *group) tell(e *endpoint, at int, join bool) error {
 	if g.addr.Is4() {
 		name := unix.IP_ADD_MEMBERSHIP
 		if !join {
 			name = unix.IP_DROP_MEMBERSHIP
 		}
 		return os.NewSyscallError("join or leave", unix.SetsockoptIPMreqn(g.main.fd, unix.IPPROTO_IP, name,
-			&unix.IPMreqn{Multiaddr: g.addr.As4(), Address: e.addr.As4()}))
+			&unix.IPMreqn{Multiaddr: g.addr.As4(), Address: e.addr.As4(), Ifindex: int32(at)}))
 	}
 	name := unix.IPV6_JOIN_GROUP
 	if !join {
 		name = unix.IPV6_LEAVE_GROUP
 	}
 	return os.NewSyscallError("join or leave", unix.SetsockoptIPv6Mreq(g.main.fd, unix.IPPROTO_IPV6, name,
-		&unix.IPv6Mreq{Multiaddr: g.addr.As16(), Interface: uint32(e.zone)}))
+		&unix.IPv6Mreq{Multiaddr: g.addr.As16(), Interface: uint32(at)}))
 }

@@ -131,3 +131,46 @@ func TestGroups(t *testing.T) {
 		})
 	}
 }
+
+// A link with several addresses on one interface joins at each of them and stays
+// a member until it has left at the last; a message comes once.
+func TestGroupAtSeveralAddresses(t *testing.T) {
+	if !inNamespace(t, "ip link add v0 type veth peer name v1", "ip link set v0 up", "ip link set v1 up",
+		"ip addr add 10.9.0.1/24 dev v0", "ip addr add 10.9.0.2/24 dev v0",
+		"ip addr add 2001:db8::1/64 dev v0 nodad", "ip addr add 2001:db8::2/64 dev v0 nodad") {
+		return
+	}
+	for name, c := range map[string]struct {
+		group netip.Addr
+		at    []netip.Addr
+	}{
+		"loopback": {group4, []netip.Addr{lo1, lo2}},
+		"IPv4":     {group4, []netip.Addr{addr("10.9.0.1"), addr("10.9.0.2")}},
+		"IPv6":     {group6, []netip.Addr{addr("2001:db8::1"), addr("2001:db8::2")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := open(t, udp.Config{Addrs: c.at, Port: testPort(t)})
+			want := func(tag byte, n int) {
+				t.Helper()
+				cast(t, l, c.at[0], c.group, tag)
+				if got := heard(t, l, c.at[0], c.group, tag); got != n {
+					t.Errorf("heard %d bytes of tag %d, want %d", got, tag, n)
+				}
+			}
+			for round := range byte(2) { // leaving has left nothing behind
+				for _, a := range c.at {
+					if err := l.(link.Grouper).Join(a, c.group); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want(3*round, 250)
+				for i, a := range c.at {
+					if err := l.(link.Grouper).Leave(a, c.group); err != nil {
+						t.Fatal(err)
+					}
+					want(3*round+1+byte(i), 250*(1-i))
+				}
+			}
+		})
+	}
+}

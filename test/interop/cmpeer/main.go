@@ -1,8 +1,9 @@
 // Command cmpeer is our end of the conversations of Debian's rdmacm-utils, over
 // package rdmacm, for the tests of test/interop: rping, rdma_client and
-// rdma_server, ucmatose, udaddy, cmtime.
+// rdma_server, ucmatose, udaddy, cmtime, mckey.
 //
 //	cmpeer CONVERSATION -dev NETDEV [-connect HOST:PORT | -port N] …
+//	cmpeer mckey -dev NETDEV -group ADDRESS [-send]
 package main
 
 import (
@@ -34,10 +35,12 @@ type peer struct {
 	size    int
 	typ     ib.QPType
 	opt     rdmacm.Options
+	group   string // mckey
+	send    bool
 }
 
 var conversations = map[string]func(ctx context.Context, p *peer) error{
-	"rping": rping, "rdma": rdmaClientServer, "cmatose": cmatose, "udaddy": udaddy, "cmtime": cmtime,
+	"rping": rping, "rdma": rdmaClientServer, "cmatose": cmatose, "udaddy": udaddy, "cmtime": cmtime, "mckey": mckey,
 }
 
 func main() {
@@ -49,7 +52,7 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	if len(args) == 0 || conversations[args[0]] == nil {
-		return errors.New("usage: cmpeer rping|rdma|cmatose|udaddy|cmtime -dev NETDEV [-connect HOST:PORT | -port N]")
+		return errors.New("usage: cmpeer rping|rdma|cmatose|udaddy|cmtime|mckey -dev NETDEV [-connect HOST:PORT | -port N | -group ADDRESS [-send]]")
 	}
 	f := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	p := &peer{out: out, typ: ib.RC}
@@ -58,6 +61,8 @@ func run(args []string, out io.Writer) error {
 	tos := f.Uint("tos", 0, "type of service")
 	limit := f.Duration("limit", 2*time.Minute, "time that all may take")
 	f.StringVar(&p.connect, "connect", "", "host:port to connect to")
+	f.StringVar(&p.group, "group", "", "mckey: multicast group")
+	f.BoolVar(&p.send, "send", false, "mckey: send, until the standard input ends")
 	f.IntVar(&p.count, "count", 10, "messages or rounds")
 	f.IntVar(&p.conns, "conns", 1, "connections")
 	f.IntVar(&p.size, "size", 100, "bytes of a message")
