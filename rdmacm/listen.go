@@ -317,8 +317,9 @@ func (r *Request) accept(ctx context.Context, qp *verbs.QP, opt *Options) (*Conn
 		responderResources: uint8(c.holds), initiatorDepth: uint8(c.depth),
 		ackTimeoutExp: req.Primary.AckTimeoutExp, retryCount: req.RetryCount, rnrRetry: req.RNRRetryCount, minRNRTimer: opt.MinRNRTimer,
 	}
-	// The REP is the permission to send: the queue pair is ready before.
-	if err := w.up(qp); err != nil {
+	// The REP is the permission to send: the queue pair receives before. It may
+	// send itself when the peer is known to be ready (IBA vol.1 12.9.7.2).
+	if err := w.toRTR(qp); err != nil {
 		_ = r.m.do("accept", func(now clock.Time) error {
 			if r.open("accept") == nil {
 				r.refuse(now, mad.RejNoResources, nil, nil)
@@ -331,6 +332,8 @@ func (r *Request) accept(ctx context.Context, qp *verbs.QP, opt *Options) (*Conn
 		if err := r.open("accept"); err != nil {
 			return err
 		}
+		r.m.gsi.WatchFirst(qp, true)
+		r.m.accepting[qp.Num()] = r.id
 		err := r.m.machine.Accept(now, r.id, &mad.REP{
 			QPN: qp.Num(), StartingPSN: psn, ResponderResources: uint8(c.holds), InitiatorDepth: uint8(c.depth),
 			TargetAckDelayExp: ackDelayExp, Failover: 1, RNRRetryCount: uint8(opt.RNRRetry), Private: opt.Private,
@@ -343,11 +346,18 @@ func (r *Request) accept(ctx context.Context, qp *verbs.QP, opt *Options) (*Conn
 		return nil
 	})
 	if err != nil {
+		r.m.established(qp)
 		return nil, err
 	}
 	e, err := c.await(ctx)
 	if err == nil {
 		err = failure(e)
+	}
+	r.m.established(qp)
+	if err == nil {
+		if err = w.toRTS(qp); err != nil && qp.State() == ib.Error {
+			err = nil // the peer has ended the connection already, which is an event
+		}
 	}
 	if err != nil {
 		_ = r.m.do("accept", func(now clock.Time) error {
@@ -371,6 +381,14 @@ func (r *Request) accept(ctx context.Context, qp *verbs.QP, opt *Options) (*Conn
 	c.events = append([]Event{est}, c.events...) // it may have ended already
 	c.signal()
 	return c, nil
+}
+
+// established ends the wait for a queue pair's first message.
+func (m *Manager) established(qp *verbs.QP) {
+	m.gsi.WatchFirst(qp, false)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.accepting, qp.Num())
 }
 
 // ackDelayExp is how long this end takes for an ACK: 4.096 µs · 2^15, 134 ms.

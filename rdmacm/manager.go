@@ -37,6 +37,7 @@ type Manager struct {
 	users     map[cm.ID]user
 	listeners map[mad.ServiceID]*Listener
 	groups    map[*Group]struct{}
+	accepting map[ib.QPN]cm.ID // whose first message says that the connection is established
 	nextPort  uint16
 }
 
@@ -59,7 +60,8 @@ func Open(dev *verbs.Device) (*Manager, error) {
 		dev: dev, gsi: gsi, rows: dev.GIDs(), mtu: dev.Port().ActiveMTU, clock: clock.NewReal(), kick: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 		machine: cm.New(cm.Config{GUID: dev.Attr().GUID, Rand: random32}),
 		users:   make(map[cm.ID]user), listeners: make(map[mad.ServiceID]*Listener), groups: make(map[*Group]struct{}),
-		nextPort: firstPort + uint16(random32()%(lastPort-firstPort)),
+		accepting: make(map[ib.QPN]cm.ID),
+		nextPort:  firstPort + uint16(random32()%(lastPort-firstPort)),
 	}
 	go m.run()
 	return m, nil
@@ -151,6 +153,15 @@ func (m *Manager) turn() clock.Time {
 		}
 		if from.QPN == ib.QPGSI {
 			m.machine.Receive(now, cm.Peer{GID: from.GID, GIDIndex: from.GIDIndex}, b[:])
+		}
+	}
+	for {
+		qpn, ok := m.gsi.First()
+		if !ok {
+			break
+		}
+		if id, ok := m.accepting[qpn]; ok {
+			m.machine.Arrived(id)
 		}
 	}
 	m.machine.Advance(now)

@@ -56,6 +56,13 @@ func readyUD(qp *verbs.QP) error {
 
 // up brings a queue pair from Init to RTS.
 func (w *ways) up(qp *verbs.QP) error {
+	if err := w.toRTR(qp); err != nil {
+		return err
+	}
+	return w.toRTS(qp)
+}
+
+func (w *ways) toRTR(qp *verbs.QP) error {
 	rc := qp.Type() == ib.RC
 	a := ib.QPAttr{
 		Mask:  ib.AttrState | ib.AttrAV | ib.AttrPathMTU | ib.AttrDestQPN | ib.AttrRQPSN,
@@ -65,14 +72,15 @@ func (w *ways) up(qp *verbs.QP) error {
 	if rc {
 		a.Mask |= ib.AttrMaxDestRdAtomic | ib.AttrMinRNRTimer
 	}
-	if err := qp.Modify(a); err != nil {
-		return err
-	}
-	a = ib.QPAttr{
+	return qp.Modify(a)
+}
+
+func (w *ways) toRTS(qp *verbs.QP) error {
+	a := ib.QPAttr{
 		Mask: ib.AttrState | ib.AttrSQPSN, State: ib.RTS, SQPSN: w.sendPSN,
 		TimeoutExp: w.ackTimeoutExp, RetryCnt: w.retryCount, RNRRetry: w.rnrRetry, MaxRdAtomic: w.initiatorDepth,
 	}
-	if rc {
+	if qp.Type() == ib.RC {
 		a.Mask |= ib.AttrTimeout | ib.AttrRetryCnt | ib.AttrRNRRetry | ib.AttrMaxRdAtomic
 	}
 	return qp.Modify(a)

@@ -10,11 +10,14 @@ const maxEvents = 4096
 type eventQueue struct {
 	q    []ib.Event
 	head int
-	hook func()
+	hook func(ib.Event) bool
 	lost uint64
 }
 
 func (e *eventQueue) push(ev ib.Event) {
+	if e.hook != nil && e.hook(ev) {
+		return
+	}
 	if len(e.q)-e.head >= maxEvents {
 		e.lost++
 		return
@@ -24,9 +27,6 @@ func (e *eventQueue) push(ev ib.Event) {
 		e.head = 0
 	}
 	e.q = append(e.q, ev)
-	if e.hook != nil {
-		e.hook()
-	}
 }
 
 func (e *eventQueue) pop() (ib.Event, bool) {
@@ -44,6 +44,7 @@ func (e *eventQueue) pop() (ib.Event, bool) {
 // Event removes and returns the oldest asynchronous event. Owner.
 func (a *Adapter) Event() (ib.Event, bool) { return a.events.pop() }
 
-// OnEvent sets the function that is called, by the owner, after each new
-// event; nil for none. It must not call the adapter. Owner.
-func (a *Adapter) OnEvent(f func()) { a.events.hook = f }
+// OnEvent sets the function that is called, by the owner, for each new event
+// before it can be read; nil for none. Where it returns true, the event was its
+// own and is not kept. It must not call the adapter. Owner.
+func (a *Adapter) OnEvent(f func(ev ib.Event) (taken bool)) { a.events.hook = f }

@@ -86,6 +86,7 @@ type Device struct {
 	eventMu    sync.Mutex
 	linkEvents []ib.Event
 	eventReady chan struct{} // capacity 1
+	firsts     firsts        // queue pairs whose first message the connection manager waits for
 
 	gone   chan struct{} // closed with the device
 	closed atomic.Bool
@@ -253,7 +254,7 @@ func newDevice(cfg *Config, at place, l link.Link, groups link.Grouper) (*Device
 	if err != nil {
 		return nil, err
 	}
-	a.OnEvent(d.signalEvent)
+	a.OnEvent(d.onEvent)
 	d.adapter = a
 	d.drv = driver.New(driver.Config{Adapter: a, Link: l, Clock: d.clock, OnLink: d.onLink, OnBroken: d.onBroken})
 	return d, nil

@@ -46,6 +46,15 @@ func (d *Device) tryEvent() (ev ib.Event, ok bool) {
 	return ev, ok
 }
 
+// onEvent is told of each event of the adapter. Driver's lock held.
+func (d *Device) onEvent(ev ib.Event) (taken bool) {
+	if ev.Type == ib.EventCommEst && d.firsts.take(ib.QPN(ev.Element)) {
+		return true
+	}
+	d.signalEvent()
+	return false
+}
+
 // signalEvent wakes one NextEvent. It is called under the driver's lock too.
 func (d *Device) signalEvent() {
 	select {

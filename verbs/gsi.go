@@ -107,6 +107,16 @@ func (g *GSI) post(slot uint64) error {
 	return g.qp.PostRecv(ib.RecvWR{ID: slot, SGL: g.mr.SGE(int(slot)*gsiSlot, gsiSlot)})
 }
 
+// WatchFirst begins or ends watching a queue pair in RTR for its first message
+// (IBA vol.1 12.9.7.2): when it comes, C wakes and First returns the queue pair
+// once, in place of the device's event COMM_EST, which is the connection
+// manager's to act upon. Begin before the peer may send.
+func (g *GSI) WatchFirst(q *QP, on bool) { g.dev.firsts.watch(q.Num(), on, g.signal) }
+
+// First returns a queue pair that WatchFirst was asked for and whose first
+// message has come; ok is false if there is none.
+func (g *GSI) First() (qpn ib.QPN, ok bool) { return g.dev.firsts.pop() }
+
 // signal says that something has come. Driver's lock held.
 func (g *GSI) signal() {
 	select {

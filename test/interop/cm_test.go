@@ -88,6 +88,25 @@ func TestConnectionManager(t *testing.T) {
 	complaints(t, b.net.Guest(1))
 }
 
+// TestRTUOfLinuxIsLost: Linux has sent its RTU, which does not arrive, and then
+// data: those establish the connection (IBA vol.1 12.9.7.2).
+func TestRTUOfLinuxIsLost(t *testing.T) {
+	judge.Need(t, "rxe", "rdma-core")
+	program, err := cmPeerProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &cmBench{net: network(t), program: program}
+	for _, c := range conversations()[:2] { // those whose client speaks first
+		t.Run(c.name, func(t *testing.T) {
+			out := b.weServe(t, c, ipv4, "-fault", "drop 2nd qp=0x1 in")
+			if !strings.Contains(out, "established, with RTU: false") {
+				t.Errorf("ours:\n%s", out)
+			}
+		})
+	}
+}
+
 type cmBench struct {
 	net     *guest.Net
 	program string
@@ -134,7 +153,8 @@ func (b *cmBench) theyServe(t *testing.T, c conversation, fam family) {
 	}
 }
 
-func (b *cmBench) weServe(t *testing.T, c conversation, fam family) {
+// weServe returns what our end printed.
+func (b *cmBench) weServe(t *testing.T, c conversation, fam family, more ...string) string {
 	ctx := within(t, patience)
 	type result struct {
 		out string
@@ -142,7 +162,7 @@ func (b *cmBench) weServe(t *testing.T, c conversation, fam family) {
 	}
 	pr, pw := newLines()
 	done := make(chan result, 1)
-	cmd := b.net.CommandAsNobody(ctx, b.program, append(strings.Fields(c.ourServer), "-dev", guest.Bridge)...)
+	cmd := b.net.CommandAsNobody(ctx, b.program, append(append(strings.Fields(c.ourServer), "-dev", guest.Bridge), more...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", pw, pw
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -169,9 +189,11 @@ func (b *cmBench) weServe(t *testing.T, c conversation, fam family) {
 	if t.Failed() {
 		_ = cmd.Process.Kill() // it waits for what will not come
 	}
-	if got := <-done; got.err != nil {
+	got := <-done
+	if got.err != nil {
 		t.Errorf("ours: %v\n%s", got.err, got.out)
 	}
+	return got.out
 }
 
 // hostPort joins an address and a port.

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/link"
+	"github.com/verbena-rdma/verbena/link/fault"
 	"github.com/verbena-rdma/verbena/rdmacm"
 	"github.com/verbena-rdma/verbena/verbs"
 )
@@ -59,6 +61,7 @@ func run(args []string, out io.Writer) error {
 	netdev := f.String("dev", "", "network interface")
 	port := f.Uint("port", 7471, "port to serve")
 	tos := f.Uint("tos", 0, "type of service")
+	faults := f.String("fault", "", "what happens to packets, as package link/fault writes it")
 	limit := f.Duration("limit", 2*time.Minute, "time that all may take")
 	f.StringVar(&p.connect, "connect", "", "host:port to connect to")
 	f.StringVar(&p.group, "group", "", "mckey: multicast group")
@@ -72,8 +75,16 @@ func run(args []string, out io.Writer) error {
 	p.port, p.opt.TOS = uint16(*port), uint8(*tos)
 	ctx, cancel := context.WithTimeout(context.Background(), *limit)
 	defer cancel()
-	var err error
-	if p.dev, err = verbs.Open(verbs.Config{Netdev: *netdev}); err != nil {
+	rules, err := fault.Parse(*faults)
+	if err != nil {
+		return err
+	}
+	p.dev, err = verbs.Open(verbs.Config{Netdev: *netdev, Wrap: func(l link.Link) link.Link {
+		w, e := fault.New(l, fault.Config{Rules: rules})
+		err = e
+		return w
+	}})
+	if err != nil {
 		return err
 	}
 	defer p.dev.Close()
@@ -148,7 +159,13 @@ func (p *peer) accept(ctx context.Context, l *rdmacm.Listener, n, off, size int)
 	if err != nil {
 		return nil, err
 	}
-	e.conn, err = req.Accept(ctx, e.qp, p.opt)
+	if e.conn, err = req.Accept(ctx, e.qp, p.opt); err != nil {
+		return nil, err
+	}
+	ev, err := e.conn.NextEvent(ctx)
+	if est, ok := ev.(rdmacm.Established); ok {
+		fmt.Fprintf(p.out, "established, with RTU: %v\n", est.Private != nil)
+	}
 	return e, err
 }
 
