@@ -68,7 +68,7 @@ type Counters struct {
 	// them. A link that resolves neighbours holds a few packets meanwhile; these
 	// were too many, or the neighbour does not answer.
 	TxUnresolved uint64
-	TxSplit   uint64 // runs sent segment by segment because the system would not cut them
+	TxSplit      uint64 // runs sent segment by segment because the system would not cut them
 
 	// System calls made to move frames, those that found nothing included. What
 	// Go's own poller does to block a goroutine is not among them.

@@ -15,16 +15,26 @@ import (
 // the host.
 var loopbackOther = netip.AddrFrom4([4]byte{127, 0, 0, 2})
 
+// EthernetPrefix stands before the name of a device that is to be opened as an
+// Ethernet device: [verbs.Config].Ethernet.
+const EthernetPrefix = "packet:"
+
 // deviceConfig says which device a test uses:
 //
 //   - with -d an address, the device on that address;
 //   - with -d a name, vrb_<netdev> or <netdev>, the device on that interface;
+//   - with packet: before either, an Ethernet device there, on AF_PACKET;
 //   - otherwise the device on the address of this end of the TCP connection,
 //     which is the one that routes to the peer. With a GID index given, the
 //     device on the whole interface of that address, so that the index counts
 //     as it does in Linux. A client on the loopback address of its own server
 //     takes 127.0.0.2.
 func deviceConfig(name string, wantIndex bool, local, remote netip.Addr, server bool) (verbs.Config, error) {
+	if of, ok := strings.CutPrefix(name, EthernetPrefix); ok && of != "" {
+		cfg, err := deviceConfig(of, wantIndex, local, remote, server)
+		cfg.Ethernet = true
+		return cfg, err
+	}
 	if name != "" {
 		if a, ok := parseDevice(name); ok {
 			return verbs.Config{Addr: a}, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/verbena-rdma/verbena/perf"
 	"github.com/verbena-rdma/verbena/perf/report"
 	"github.com/verbena-rdma/verbena/verbs"
 )
@@ -20,7 +21,9 @@ func inspect(cfg verbs.Config) (*verbs.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Port = port
+	if !cfg.Ethernet { // such a one has no other port
+		cfg.Port = port
+	}
 	return verbs.Open(cfg)
 }
 
@@ -35,8 +38,14 @@ func sparePort() (uint16, error) {
 }
 
 // deviceByName returns how to open what -d names: an address, an interface or
-// a device; by default the first device that can be opened.
+// a device, with packet: before it an Ethernet device there; by default the first
+// device that can be opened.
 func deviceByName(name string) (verbs.Config, error) {
+	if of, ok := strings.CutPrefix(name, perf.EthernetPrefix); ok {
+		cfg, err := deviceByName(of)
+		cfg.Ethernet = true
+		return cfg, err
+	}
 	if a, err := netip.ParseAddr(name); err == nil {
 		return verbs.Config{Addr: a}, nil
 	}

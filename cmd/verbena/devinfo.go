@@ -27,7 +27,7 @@ func (a app) devinfoCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&name, "ib-dev", "d", "", "device: vrb_<interface>, or an address; default: all")
+	f.StringVarP(&name, "ib-dev", "d", "", "device: vrb_<interface>, or an address, with packet: before it on AF_PACKET; default: all")
 	f.IntVarP(&port, "ib-port", "i", 0, "port; there is only 1")
 	f.BoolVarP(&list, "list", "l", false, "print only the names")
 	f.BoolVarP(&verbose, "verbose", "v", false, "print all attributes")

@@ -29,7 +29,7 @@ func (a app) gidCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.gids(cmd.Context(), name, peer, asJSON) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&name, "ib-dev", "d", "", "device: vrb_<interface>, or an address; default: all")
+	f.StringVarP(&name, "ib-dev", "d", "", "device: vrb_<interface>, or an address, with packet: before it on AF_PACKET; default: all")
 	f.StringVar(&peer, "peer", "", "a host: say which row would be used to reach it")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

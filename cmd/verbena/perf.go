@@ -98,7 +98,7 @@ func (t *testFlags) flags(f *pflag.FlagSet) {
 	f.StringVarP(&t.atomic, "atomic_type", "A", "FETCH_AND_ADD", "ATOMIC: FETCH_AND_ADD or CMP_AND_SWAP")
 	f.BoolVarP(&c.Both, "bidirectional", "b", false, "both ends send")
 	f.StringVarP(&t.conn, "connection", "c", "RC", "transport: RC, UC (WRITE, SEND) or UD (SEND)")
-	f.StringVarP(&c.Device, "ib-dev", "d", "", "device: vrb_<interface> or an address; default: the one that routes to the peer")
+	f.StringVarP(&c.Device, "ib-dev", "d", "", "device: vrb_<interface> or an address, with packet: before it on AF_PACKET; default: the one that routes to the peer")
 	f.IntVarP(&t.seconds, "duration", "D", 0, "measure for so many seconds instead of -n messages")
 	f.BoolVarP(&c.Events, "events", "e", false, "sleep on completion events instead of polling (not WRITE)")
 	f.IntVarP(&t.margin, "margin", "f", -1, "seconds of -D that do not count at either end; default: a quarter")

@@ -39,7 +39,7 @@ func (a app) pingpongOf(qp ib.QPType, use string) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVarP(&cfg.Port, "port", "p", cfg.Port, "TCP port of the handshake")
-	f.StringVarP(&cfg.Device, "ib-dev", "d", "", "device: vrb_<interface> or an address; default: the one that routes to the peer")
+	f.StringVarP(&cfg.Device, "ib-dev", "d", "", "device: vrb_<interface> or an address, with packet: before it on AF_PACKET; default: the one that routes to the peer")
 	f.IntVarP(&cfg.IBPort, "ib-port", "i", cfg.IBPort, "port of the device; there is only 1")
 	f.IntVarP(&cfg.Size, "size", "s", cfg.Size, "bytes of a message")
 	if qp != ib.UD {

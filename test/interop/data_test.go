@@ -13,6 +13,7 @@ import (
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/test/interop/guest"
 	"github.com/verbena-rdma/verbena/test/interop/judge"
+	"github.com/verbena-rdma/verbena/verbs"
 )
 
 var (
@@ -41,15 +42,15 @@ func TestData(t *testing.T) {
 				if !full() && (i+j)%2 == 1 && mtu != ib.MTU1024 {
 					continue
 				}
-				t.Run(fmt.Sprintf("%v/%d/%v", typ, mtu.Bytes(), fam), func(t *testing.T) { testData(t, typ, mtu, fam) })
+				t.Run(fmt.Sprintf("%v/%d/%v", typ, mtu.Bytes(), fam), func(t *testing.T) { testData(t, typ, mtu, fam, verbs.Config{}) })
 			}
 		}
 	}
 }
 
-func testData(t *testing.T, typ ib.QPType, mtu ib.MTU, fam family) {
+func testData(t *testing.T, typ ib.QPType, mtu ib.MTU, fam family, cfg verbs.Config) {
 	ctx := within(t, patience)
-	h := newHost(t, 2*dataBytes, nil)
+	h := openHost(t, 2*dataBytes, cfg)
 	before := h.account()
 	c := newPair(ctx, h, typ, fam, settings{mtu: mtu}, dataBytes)
 	d := &mover{pair: c, ctx: ctx, rng: rand.New(rand.NewPCG(seed(t), uint64(typ)<<8|uint64(mtu)))}

@@ -34,9 +34,16 @@ type host struct {
 // registers n bytes. Everything ends with the test.
 func newHost(t *testing.T, n int, wrap func(link.Link) link.Link) *host {
 	t.Helper()
+	return openHost(t, n, verbs.Config{Wrap: wrap})
+}
+
+// openHost is newHost for a device that differs from the usual one.
+func openHost(t *testing.T, n int, cfg verbs.Config) *host {
+	t.Helper()
 	h := &host{t: t, net: network(t), buf: make([]byte, n)}
+	cfg.Netdev = guest.Bridge
 	err := h.net.Do(func() (err error) {
-		h.dev, err = verbs.Open(verbs.Config{Netdev: guest.Bridge, Wrap: wrap})
+		h.dev, err = verbs.Open(cfg)
 		return err
 	})
 	if err != nil {
@@ -158,7 +165,7 @@ func (h *host) tidy(corrupts bool) {
 	s := h.dev.Stats()
 	for _, name := range []string{
 		"drop_short", "drop_version", "drop_bad_opcode", "drop_bad_pad", "drop_bad_length", "drop_icrc", "drop_address",
-		"drop_management", "drop_multicast", "cqe_lost", "events_lost", "send_err",
+		"drop_management", "drop_multicast", "cqe_lost", "events_lost", "send_err", "drop_envelope", "drop_vlan", "drop_roce_version",
 	} {
 		if v := s.Get(name); v != 0 && (!corrupts || !strings.HasPrefix(name, "drop_")) {
 			h.t.Errorf("our counter %s is %d, must be 0", name, v)

@@ -26,15 +26,15 @@ func TestVerbsAgainstPingpong(t *testing.T) {
 	judge.Need(t, "rxe", "rdma-core")
 	for _, typ := range []ib.QPType{ib.RC, ib.UC, ib.UD} {
 		for _, fam := range allFamilies {
-			t.Run(fmt.Sprintf("%v/%v", typ, fam), func(t *testing.T) { pingpong(t, typ, fam) })
+			t.Run(fmt.Sprintf("%v/%v", typ, fam), func(t *testing.T) { pingpong(t, typ, fam, verbs.Config{}) })
 		}
 	}
 }
 
-func pingpong(t *testing.T, typ ib.QPType, fam family) {
+func pingpong(t *testing.T, typ ib.QPType, fam family, cfg verbs.Config) {
 	const iters, size = 50, 2000
 	ctx := within(t, patience)
-	h := newHost(t, 1<<16, nil)
+	h := openHost(t, 1<<16, cfg)
 	g := h.net.Guest(1)
 	before := h.account()
 	p, err := g.Background(ctx, fmt.Sprintf("ibv_%s_pingpong -d %s -g %d -n %d -s %d -c",

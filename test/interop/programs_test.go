@@ -18,8 +18,10 @@ import (
 	"time"
 
 	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/perf"
 	"github.com/verbena-rdma/verbena/test/interop/guest"
 	"github.com/verbena-rdma/verbena/test/interop/judge"
+	"github.com/verbena-rdma/verbena/verbs"
 )
 
 // program is one of ours with the one of Debian's that it talks to.
@@ -155,7 +157,7 @@ func TestPrograms(t *testing.T) {
 		picked = pairwise(rows, seed(t))
 	}
 	t.Logf("%d runs of a matrix of %d, seed %d", len(picked), len(rows), seed(t))
-	b := &bench{net: network(t), gids: hostGIDs(t)}
+	b := &bench{net: network(t), gids: hostGIDs(t, verbs.Config{})}
 	b.program(t)
 	// By program, so that what a reader looks for is together.
 	slices.SortStableFunc(picked, func(x, y []int) int { return x[0] - y[0] })
@@ -174,8 +176,8 @@ func TestPrograms(t *testing.T) {
 }
 
 // hostGIDs are the rows of our GID table by family.
-func hostGIDs(t *testing.T) map[family]int {
-	h := newHost(t, 1, nil)
+func hostGIDs(t *testing.T, cfg verbs.Config) map[family]int {
+	h := openHost(t, 1, cfg)
 	defer h.dev.Close()
 	return map[family]int{ipv4: h.gid(h.net.Guest(1).IP4()), ipv6: h.gid(h.net.Guest(1).IP6())}
 }
@@ -185,6 +187,8 @@ type bench struct {
 	net  *guest.Net
 	gids map[family]int
 	port atomic.Uint32 // the last TCP port that a handshake has used
+	// packet runs ours on an Ethernet device, as root; else as nobody.
+	packet bool
 
 	repeats int // of runs in which a message was lost
 }
@@ -363,10 +367,14 @@ type process struct {
 	err  error
 }
 
-// start starts verbena with args on the host side, as nobody and without capabilities.
+// start starts verbena with args on the host side, as nobody and without capabilities unless they are needed.
 func (b *bench) start(ctx context.Context, t *testing.T, args string) *process {
 	t.Helper()
-	p := &process{cmd: b.net.CommandAsNobody(ctx, b.program(t), strings.Fields(args)...), args: args, done: make(chan struct{})}
+	command := b.net.CommandAsNobody
+	if b.packet {
+		command, args = b.net.Command, strings.Replace(args, " -d ", " -d "+perf.EthernetPrefix, 1)
+	}
+	p := &process{cmd: command(ctx, b.program(t), strings.Fields(args)...), args: args, done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
 	p.cmd.Dir = "/"
 	if err := p.cmd.Start(); err != nil {
