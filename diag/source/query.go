@@ -1,6 +1,10 @@
 package source
 
-import "github.com/verbena-rdma/verbena/diag/snapshot"
+import (
+	"time"
+
+	"github.com/verbena-rdma/verbena/diag/snapshot"
+)
 
 // Queries of [Source.Ask], and the type of their answers. A query with a %s is
 // asked with the name of a device or interface in its place. An answer that the
@@ -20,6 +24,7 @@ const (
 	QueryContexts   = "rdma/res/ctx/%s" // []snapshot.Context
 	QueryStatistics = "rdma/stat/%s"    // map[port number]snapshot.Counters
 	QueryAttr       = "rdma/attr/%s"    // AttrAnswer, of uverbs
+	QueryChardevs   = "rdma/chardev"    // []snapshot.Chardev: what is under /dev/infiniband
 
 	QueryEthtool  = "ethtool/%s/stats"    // snapshot.Counters in the order of the driver
 	QueryFeatures = "ethtool/%s/features" // map[string]bool
@@ -32,6 +37,7 @@ const (
 
 	QueryDCB = "dcb/%s" // snapshot.DCB
 
+	QueryNetdevs    = "ip/link"  // []snapshot.Netdev: name, index, states, MTU, MAC, master, parent, VLAN
 	QueryAddresses  = "ip/addr"  // map[interface][]snapshot.Address
 	QueryRoutes     = "ip/route" // []snapshot.Route
 	QueryRules      = "ip/rule"  // []snapshot.PolicyRule
@@ -46,8 +52,23 @@ const (
 )
 
 // AttrAnswer are the attributes of a device and of its ports, as ibv_query_device
-// and ibv_query_port give them; names are those of ibv_devinfo -v.
+// and ibv_query_port give them; names are those of ibv_devinfo -v. The port's max_mtu
+// and active_mtu are codes or bytes, active_width and active_speed codes.
 type AttrAnswer struct {
 	Device snapshot.Attr         `json:"device"`
 	Ports  map[int]snapshot.Attr `json:"ports,omitempty"`
 }
+
+// Meta is what a recording says about itself, meta.json, and the answer to
+// QueryMeta, then with the one instant of the source. A live source has no host name
+// or kernel here: they are files under proc/sys/kernel.
+type Meta struct {
+	Version    int         `json:"version"`
+	Taken      []time.Time `json:"taken"`
+	Host       string      `json:"host,omitempty"`
+	Anonymised bool        `json:"anonymised"`
+}
+
+// MetaVersion is the version of the format of recordings that this package writes and
+// the newest that it reads.
+const MetaVersion = 1

@@ -2,8 +2,10 @@ package source
 
 // Bounds of one answer.
 const (
-	MaxFile    = 4 << 20 // bytes of a file or an answer
-	MaxEntries = 1 << 17 // entries of a directory
+	MaxFile    = 4 << 20  // bytes of a file
+	MaxAnswer  = 64 << 20 // bytes of an answer to a query
+	MaxEntries = 1 << 17  // entries of a directory
+	maxLink    = 4096     // bytes of a link's target or of a reason
 )
 
 // Source is a host that can be asked. Names of files are absolute without the
@@ -11,7 +13,7 @@ const (
 //
 // Errors match [fs.ErrNotExist] where the host does not have the thing, else they
 // say what the host said (errno's name, such as EINVAL) and are the same from a
-// recording.
+// recording: they are of type [Failure].
 type Source interface {
 	// ReadFile returns a whole file.
 	ReadFile(name string) ([]byte, error)

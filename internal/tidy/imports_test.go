@@ -32,7 +32,10 @@ var layers = []struct {
 	{"driver", []string{"rnic", "link", "clock", "frame"}},
 	{"fabric/...", []string{"rnic", "ib", "clock", "frame", "wire/...", "mem", "transport/...", "fabric/..."}},
 	{"diag/snapshot", nil},
-	{"diag/source", []string{"diag/snapshot", "diag/source/..."}},
+	{"diag/source/...", []string{"diag/snapshot", "diag/source/..."}},
+	{"diag/counter", []string{"diag/snapshot"}},
+	{"diag/joblog", []string{"diag/snapshot"}},
+	{"diag/read", []string{"diag/snapshot", "diag/source", "diag/joblog"}},
 	{"verbs", []string{"rnic", "ib", "mem", "driver", "clock", "link/...", "frame", "verbs/...", "transport"}},
 }
 

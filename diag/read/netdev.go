@@ -1,0 +1,186 @@
+package read
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/verbena-rdma/verbena/diag/snapshot"
+	"github.com/verbena-rdma/verbena/diag/source"
+)
+
+const classNet = "sys/class/net"
+
+// netdevs joins the interfaces of sysfs and of netlink. Where sysfs was mounted for
+// another network namespace, its interfaces are others with perhaps the same names:
+// then only netlink's are taken.
+func (r *reader) netdevs() {
+	names := r.list(classNet, maxNetdevs)
+	names = slices.DeleteFunc(names, func(n string) bool { return n == "bonding_masters" })
+	asked := map[string]snapshot.Netdev{}
+	links := ask[[]snapshot.Netdev](r, source.QueryNetdevs)
+	for _, d := range links.Or(nil) {
+		if d.Name == "" || clean(d.Name) != d.Name || !fs.ValidPath(d.Name) || strings.Contains(d.Name, "/") {
+			r.problem(source.QueryNetdevs, fmt.Sprintf("an interface has the odd name %.60q", d.Name))
+			continue
+		}
+		if _, twice := asked[d.Name]; !twice && len(asked) < maxNetdevs {
+			asked[d.Name] = d
+		}
+	}
+	sysfs := r.sysfsIsOurs(names, asked, links.IsKnown())
+	if !sysfs {
+		names = nil
+	}
+	for n := range asked {
+		if !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	addrs := ask[map[string][]snapshot.Address](r, source.QueryAddresses).Or(nil)
+	agent := r.lldpAgent()
+	for _, n := range names {
+		d := r.netdev(n, asked[n], sysfs)
+		d.Addresses = addrs[n]
+		d.DCB.LLDPAgent = agent
+		r.snap.Netdevs = append(r.snap.Netdevs, d)
+	}
+	slices.SortStableFunc(r.snap.Netdevs, func(a, b snapshot.Netdev) int {
+		return cmp.Or(cmp.Compare(a.Index.Or(1<<30), b.Index.Or(1<<30)), natural(a.Name, b.Name))
+	})
+}
+
+// sysfsIsOurs compares the indices of interfaces in sysfs and netlink.
+func (r *reader) sysfsIsOurs(names []string, asked map[string]snapshot.Netdev, known bool) bool {
+	if !known {
+		return true
+	}
+	strange := len(names) > 0
+	for _, n := range names {
+		d, ok := asked[n]
+		index := quiet(r, classNet+"/"+n+"/ifindex", number)
+		if ok && (!index.IsKnown() || d.Index.Or(-1) == index.Or(-2)) {
+			// The loopback interface has index 1 in every namespace.
+			if n != "lo" || len(names) == 1 {
+				return true
+			}
+		}
+	}
+	if strange && len(asked) > 0 {
+		r.problem(classNet, "shows the interfaces of another network namespace: mount sysfs anew in this one")
+		return false
+	}
+	return true
+}
+
+func (r *reader) netdev(name string, asked snapshot.Netdev, sysfs bool) snapshot.Netdev {
+	d := asked
+	d.Name = name
+	if sysfs {
+		r.fromSysfs(&d)
+	}
+	r.ethtool(&d)
+	r.dcb(&d, sysfs)
+	return d
+}
+
+func (r *reader) fromSysfs(d *snapshot.Netdev) {
+	dir := classNet + "/" + d.Name + "/"
+	d.Index = either(value(r, dir+"ifindex", number), d.Index)
+	d.OperState = either(value(r, dir+"operstate", text), d.OperState)
+	d.Carrier = either(quiet(r, dir+"carrier", flag), d.Carrier)
+	d.CarrierChanges = value(r, dir+"carrier_changes", unsigned)
+	d.CarrierDownCount = value(r, dir+"carrier_down_count", unsigned)
+	d.MTU = either(value(r, dir+"mtu", number), d.MTU)
+	d.SpeedMbps = quiet(r, dir+"speed", number64)
+	d.Duplex = quiet(r, dir+"duplex", text)
+	d.MAC = either(value(r, dir+"address", text), d.MAC)
+	d.PCI = r.pci(dir + "device")
+	d.Virtual = snapshot.Known(r.link(dir+"device") == "")
+	if driver := r.link(dir + "device/driver"); driver != "" {
+		d.Driver = snapshot.Known(driver)
+	}
+	if master := r.link(dir + "master"); master != "" {
+		d.Master = snapshot.Known(master)
+	}
+	d.Statistics, _ = r.counters(dir + "statistics")
+	r.bond(d, dir+"bonding")
+	r.vlan(d)
+}
+
+func (r *reader) bond(d *snapshot.Netdev, dir string) {
+	mode := value(r, dir+"/mode", firstWord)
+	if mode.IsZero() {
+		return
+	}
+	b := &snapshot.Bond{Mode: mode}
+	b.Slaves = strings.Fields(value(r, dir+"/slaves", text).Or(""))
+	b.HashPolicy = value(r, dir+"/xmit_hash_policy", firstWord)
+	b.Active = nonEmpty(value(r, dir+"/active_slave", text))
+	d.Bond = b
+}
+
+// firstWord reads "802.3ad 4".
+func firstWord(s string) (string, error) {
+	w, _, _ := strings.Cut(s, " ")
+	return w, nil
+}
+
+// vlan reads what proc has about a VLAN interface, to root:
+//
+//	eth0.100  VID: 100  REORDER_HDR: 1  dev->priv_flags: 1021
+//	Device: eth0
+//	EGRESS priority mappings: 3:3 4:4
+func (r *reader) vlan(d *snapshot.Netdev) {
+	if d.VLAN.IsZero() && !strings.Contains(d.Name, ".") {
+		return
+	}
+	b, _, ok := r.file("proc/net/vlan/" + d.Name)
+	if !ok {
+		return
+	}
+	for line := range strings.Lines(string(b)) {
+		line = clean(line)
+		if _, after, ok := strings.Cut(line, "VID: "); ok {
+			word, _, _ := strings.Cut(after, " ")
+			if n, err := strconv.Atoi(strings.TrimRight(word, "?\t")); err == nil && n >= 0 && n < 4096 {
+				d.VLAN = snapshot.Known(n)
+			}
+		}
+		if after, ok := strings.CutPrefix(line, "Device: "); ok {
+			d.Parent = snapshot.Known(after)
+		}
+		if after, ok := strings.CutPrefix(line, "EGRESS priority mappings:"); ok {
+			d.VLANEgressQoS = snapshot.Known(strings.TrimSpace(after))
+		}
+	}
+}
+
+func (r *reader) ethtool(d *snapshot.Netdev) {
+	stats := ask[snapshot.Counters](r, fmt.Sprintf(source.QueryEthtool, d.Name))
+	d.Ethtool = stats.Or(nil)
+	if !stats.IsKnown() && !stats.IsZero() {
+		d.Why = stats.Why()
+	}
+	if driver := ask[string](r, fmt.Sprintf(source.QueryDriver, d.Name)); driver.IsKnown() {
+		d.Driver = driver
+	}
+	d.Features = ask[map[string]bool](r, fmt.Sprintf(source.QueryFeatures, d.Name)).Or(nil)
+	d.Rings = ask[map[string]uint64](r, fmt.Sprintf(source.QueryRings, d.Name)).Or(nil)
+	d.Channels = ask[map[string]uint64](r, fmt.Sprintf(source.QueryChannels, d.Name)).Or(nil)
+	d.Pause = ask[snapshot.Pause](r, fmt.Sprintf(source.QueryPause, d.Name))
+	d.FEC = ask[string](r, fmt.Sprintf(source.QueryFEC, d.Name))
+	for _, flow := range []string{"udp4", "udp6"} {
+		h := ask[snapshot.Hash](r, fmt.Sprintf(source.QueryHash, d.Name, flow))
+		if h.IsZero() {
+			continue
+		}
+		if d.FlowHash == nil {
+			d.FlowHash = map[string]snapshot.Value[snapshot.Hash]{}
+		}
+		d.FlowHash[flow] = h
+	}
+}

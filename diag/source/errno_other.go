@@ -1,0 +1,7 @@
+//go:build !unix
+
+package source
+
+import "syscall"
+
+func errnoName(syscall.Errno) string { return "" }

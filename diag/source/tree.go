@@ -1,0 +1,186 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// tree reads regular files below one directory and nothing else: no way leads out of
+// it, and what could block or act when it is opened (pipes, devices, sockets) is
+// refused by a look before.
+type tree struct {
+	root  *os.Root
+	links bool // follow symbolic links that stay inside
+
+	mu    sync.Mutex
+	plain map[string]bool // directories that are known to be no links
+}
+
+func openTree(dir string, links bool) (*tree, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &tree{root: root, links: links, plain: map[string]bool{".": true}}, nil
+}
+
+// look says what is at a name.
+func (t *tree) look(name string) (fs.FileInfo, error) {
+	if !fs.ValidPath(name) {
+		return nil, failureOf(fmt.Sprintf("%.100q is no path inside the tree", name))
+	}
+	if t.links {
+		fi, err := t.root.Stat(name)
+		if err != nil {
+			return nil, t.failed(err)
+		}
+		return fi, nil
+	}
+	if err := t.plainDir(path.Dir(name)); err != nil {
+		return nil, err
+	}
+	fi, err := t.root.Lstat(name)
+	if err != nil {
+		return nil, t.failed(err)
+	}
+	if fi.Mode()&fs.ModeSymlink != 0 {
+		return nil, Failure("a symbolic link, not followed")
+	}
+	return fi, nil
+}
+
+// failed also gives the one error of os.Root that is no errno a plainer name.
+func (t *tree) failed(err error) error {
+	if strings.Contains(err.Error(), "escapes from parent") {
+		return Failure("a symbolic link out of the tree, not followed")
+	}
+	return Failed(err)
+}
+
+// plainDir makes sure that no part of a directory's path is a link.
+func (t *tree) plainDir(dir string) error {
+	t.mu.Lock()
+	known := t.plain[dir]
+	t.mu.Unlock()
+	if known {
+		return nil
+	}
+	if err := t.plainDir(path.Dir(dir)); err != nil {
+		return err
+	}
+	fi, err := t.root.Lstat(dir)
+	switch {
+	case err != nil:
+		return t.failed(err)
+	case fi.Mode()&fs.ModeSymlink != 0:
+		return Failure("a symbolic link, not followed")
+	case !fi.IsDir():
+		return ErrNoEntry
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.plain) > 1<<16 {
+		clear(t.plain)
+		t.plain["."] = true
+	}
+	t.plain[dir] = true
+	return nil
+}
+
+// readFile reads a regular file of at most limit bytes.
+func (t *tree) readFile(name string, limit int) ([]byte, error) {
+	fi, err := t.look(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := regular(fi); err != nil {
+		return nil, err
+	}
+	f, err := t.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, t.failed(err)
+	}
+	defer f.Close()
+	if fi, err = f.Stat(); err != nil {
+		return nil, t.failed(err)
+	}
+	if err := regular(fi); err != nil {
+		return nil, err
+	}
+	tooLong := failureOf(fmt.Sprintf("longer than the limit of %d bytes", limit))
+	size := fi.Size()
+	if size > int64(limit) {
+		return nil, tooLong
+	}
+	// sysfs says 4096 for every file, proc says 0; both are read in one or two calls.
+	buf := make([]byte, 0, max(int(size)+1, 64))
+	for {
+		if len(buf) == cap(buf) {
+			buf = slices.Grow(buf, min(max(cap(buf), 512), limit+1))
+		}
+		n, err := f.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if len(buf) > limit {
+			return nil, tooLong
+		}
+		if errors.Is(err, io.EOF) {
+			return buf, nil
+		}
+		if err != nil {
+			return nil, t.failed(err)
+		}
+	}
+}
+
+func regular(fi fs.FileInfo) error {
+	switch m := fi.Mode(); {
+	case m.IsRegular():
+		return nil
+	case m.IsDir():
+		return Failure("EISDIR")
+	case m&fs.ModeNamedPipe != 0:
+		return Failure("a named pipe, not read")
+	case m&fs.ModeSocket != 0:
+		return Failure("a socket, not read")
+	case m&fs.ModeDevice != 0:
+		return Failure("a device, not read")
+	}
+	return Failure("no regular file, not read")
+}
+
+// readDir returns the entries of a directory, unsorted.
+func (t *tree) readDir(name string) ([]fs.DirEntry, error) {
+	fi, err := t.look(name)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.IsDir() {
+		return nil, Failure("ENOTDIR")
+	}
+	f, err := t.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, t.failed(err)
+	}
+	defer f.Close()
+	var all []fs.DirEntry
+	for {
+		part, err := f.ReadDir(1024)
+		all = append(all, part...)
+		if len(all) > MaxEntries {
+			return nil, failureOf(fmt.Sprintf("more than %d entries", MaxEntries))
+		}
+		if errors.Is(err, io.EOF) || err == nil && len(part) == 0 {
+			return all, nil
+		}
+		if err != nil {
+			return nil, t.failed(err)
+		}
+	}
+}
