@@ -1,0 +1,246 @@
+package doctor_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"golang.org/x/tools/txtar"
+
+	"github.com/verbena-rdma/verbena/diag/doctor"
+	"github.com/verbena-rdma/verbena/diag/read"
+	"github.com/verbena-rdma/verbena/diag/snapshot"
+	"github.com/verbena-rdma/verbena/diag/source"
+)
+
+// case_ is case.yaml of a case.
+type publicCase struct {
+	Title   string `yaml:"title"`
+	Source  string `yaml:"source"`
+	Quality string `yaml:"quality"`
+	Given   string `yaml:"given"`
+	Answer  struct {
+		Root       []string `yaml:"root"`
+		Acceptable []string `yaml:"acceptable"`
+		MustNot    []string `yaml:"must_not"`
+	} `yaml:"answer"`
+
+	name string
+	in   doctor.Input
+}
+
+// Bars of the whole set: the root cause first, and within the first three.
+const (
+	wantFirst = 0.80
+	wantThree = 0.95
+)
+
+// Public cases are told apart by the rules as their sources told them.
+func TestPublicCases(t *testing.T) {
+	rules := builtin(t)
+	cases := load(t, "testdata/cases")
+	if len(cases) < 37 {
+		t.Fatalf("%d cases", len(cases))
+	}
+	first, three := 0, 0
+	for i := range cases {
+		c := &cases[i]
+		r := doctor.Examine(c.in, rules)
+		at := position(r.Findings, c.Answer.Root)
+		if at == 0 {
+			first++
+		}
+		if at >= 0 && at < 3 {
+			three++
+		}
+		if at != 0 {
+			t.Logf("%s: want %v first, have %s", c.name, c.Answer.Root, list(r.Findings))
+		}
+		for _, f := range r.Findings {
+			if f.Status == doctor.Fail && slices.Contains(c.Answer.MustNot, f.Rule) {
+				t.Errorf("%s: %s must not fail", c.name, f.Rule)
+			}
+			allowed := append(slices.Clone(c.Answer.Root), c.Answer.Acceptable...)
+			if f.Status == doctor.Fail && !slices.Contains(allowed, f.Rule) {
+				t.Errorf("%s: %s fails and is neither the cause nor a symptom: %v", c.name, f.Rule, f.Evidence)
+			}
+			if len(f.Evidence) == 0 || f.Cause == "" || f.Why == "" || len(f.Fix) == 0 || f.Confidence <= 0 {
+				t.Errorf("%s: %s lacks evidence, cause, reason, fix or confidence: %+v", c.name, f.Rule, f)
+			}
+		}
+	}
+	t.Logf("root cause first in %d of %d, within the first three in %d", first, len(cases), three)
+	if got := float64(first) / float64(len(cases)); got < wantFirst {
+		t.Errorf("the root cause is first in %.0f %% of the cases, want %.0f %%", got*100, wantFirst*100)
+	}
+	if got := float64(three) / float64(len(cases)); got < wantThree {
+		t.Errorf("the root cause is within the first three in %.0f %% of the cases, want %.0f %%", got*100, wantThree*100)
+	}
+}
+
+// A rule's confidence could have been chosen to suit the cases. Here each case is
+// judged with confidences that all the others give: how often a rule that fired was
+// the cause, smoothed by one of each.
+func TestPublicCasesLeaveOneOut(t *testing.T) {
+	rules := builtin(t)
+	cases := load(t, "testdata/cases")
+	type count struct{ cause, fired float64 }
+	fired := make([]map[string]bool, len(cases))
+	total := map[string]count{}
+	for i := range cases {
+		fired[i] = map[string]bool{}
+		for _, f := range doctor.Examine(cases[i].in, rules).Findings {
+			fired[i][f.Rule] = true
+		}
+		for id := range fired[i] {
+			c := total[id]
+			c.fired++
+			if slices.Contains(cases[i].Answer.Root, id) {
+				c.cause++
+			}
+			total[id] = c
+		}
+	}
+	first, three := 0, 0
+	for i := range cases {
+		c := &cases[i]
+		confidence := map[string]float64{}
+		for id, n := range total {
+			if fired[i][id] {
+				n.fired--
+				if slices.Contains(c.Answer.Root, id) {
+					n.cause--
+				}
+			}
+			confidence[id] = (n.cause + 1) / (n.fired + 2)
+		}
+		at := position(doctor.Examine(c.in, doctor.WithConfidence(rules, confidence)).Findings, c.Answer.Root)
+		if at == 0 {
+			first++
+		}
+		if at >= 0 && at < 3 {
+			three++
+		}
+	}
+	t.Logf("leave-one-out: root cause first in %d of %d, within the first three in %d", first, len(cases), three)
+	if float64(first) < wantFirst*float64(len(cases)) || float64(three) < wantThree*float64(len(cases)) {
+		t.Errorf("leave-one-out: first in %d, within three in %d of %d", first, three, len(cases))
+	}
+}
+
+// Nothing fails on a host where nothing is wrong.
+func TestHealthyHosts(t *testing.T) {
+	rules := builtin(t)
+	cases := load(t, "testdata/healthy")
+	if len(cases) < 10 {
+		t.Fatalf("%d healthy hosts, want 10", len(cases))
+	}
+	for i := range cases {
+		r := doctor.Examine(cases[i].in, rules)
+		for _, f := range r.Findings {
+			if f.Status == doctor.Fail {
+				t.Errorf("%s: %s fails at %s: %v", cases[i].name, f.Rule, f.Where, f.Evidence)
+			}
+		}
+		if len(r.Passed) < 5 {
+			t.Errorf("%s: only %d checks passed: too little is recorded to call it healthy", cases[i].name, len(r.Passed))
+		}
+	}
+}
+
+func builtin(t *testing.T) []*doctor.Rule {
+	t.Helper()
+	rules, err := doctor.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules
+}
+
+// position is where the first finding of a set of rules stands, each rule counted
+// once; -1 if it is not there.
+func position(all []doctor.Finding, ids []string) int {
+	var seen []string
+	for _, f := range all {
+		if slices.Contains(ids, f.Rule) {
+			return len(seen)
+		}
+		if !slices.Contains(seen, f.Rule) {
+			seen = append(seen, f.Rule)
+		}
+	}
+	return -1
+}
+
+func list(all []doctor.Finding) string {
+	var out []string
+	for _, f := range all {
+		out = append(out, fmt.Sprintf("%s %s %.2f", f.Status, f.Rule, f.Confidence))
+	}
+	return "[" + strings.Join(out, ", ") + "]"
+}
+
+// load reads the archives of a directory.
+func load(t *testing.T, dir string) []publicCase {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []publicCase
+	for _, name := range files {
+		c := publicCase{name: strings.TrimSuffix(filepath.Base(name), ".txtar")}
+		at := unpack(t, name)
+		text, err := os.ReadFile(filepath.Join(at, "case.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.UnmarshalWithOptions(text, &c, yaml.Strict()); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		c.in = doctor.Input{Host: window(t, at), Prio: -1}
+		if _, err := os.Stat(filepath.Join(at, "peer")); err == nil {
+			w := window(t, filepath.Join(at, "peer"))
+			c.in.Peer = &w
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func window(t *testing.T, dir string) snapshot.Window {
+	t.Helper()
+	rec, err := source.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := read.Window(rec, read.Options{})
+	if err != nil {
+		t.Fatalf("%s: %v", dir, err)
+	}
+	return w
+}
+
+// unpack writes the files of an archive into a new directory.
+func unpack(t *testing.T, name string) string {
+	t.Helper()
+	a, err := txtar.ParseFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, f := range a.Files {
+		p := filepath.Join(dir, filepath.FromSlash(f.Name))
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, f.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}

@@ -1,0 +1,191 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/verbena-rdma/verbena/diag/counter"
+	"github.com/verbena-rdma/verbena/diag/snapshot"
+)
+
+// Counters of conditions: delta(name), rate(name), total(name), seen(name).
+//
+//	canonical names of package counter      hw_counters of the port, whoever the driver
+//	link_downed, symbol_error, port_…, …    counters/ of the port
+//	pause_rx, pause_tx                      PFC frames of a priority (the lossless one, or the second argument; -1 for all)
+//	pause_rx_us, pause_tx_us                microseconds of pause
+//	discards_prio                           received frames of the priority that were dropped
+//	ethtool:NAME                            statistics of the interface under the driver's name
+type mode uint8
+
+const (
+	modeTotal mode = iota // value now
+	modeDelta             // between the snapshots
+	modeRate              // the same a second
+	modeSeen              // between the snapshots, or in all where there is one
+)
+
+// pmaNames are the counters of IBA 16.1.4 as sysfs names them.
+var pmaNames = map[string]bool{
+	"symbol_error": true, "link_error_recovery": true, "link_downed": true, "port_rcv_errors": true, "port_rcv_remote_physical_errors": true,
+	"port_rcv_switch_relay_errors": true, "port_xmit_discards": true, "port_xmit_constraint_errors": true, "port_rcv_constraint_errors": true,
+	"local_link_integrity_errors": true, "excessive_buffer_overrun_errors": true, "VL15_dropped": true, "port_xmit_data": true,
+	"port_rcv_data": true, "port_xmit_packets": true, "port_rcv_packets": true, "port_xmit_wait": true,
+}
+
+var pauseNames = map[string]bool{"pause_rx": true, "pause_tx": true, "pause_rx_us": true, "pause_tx_us": true, "discards_prio": true}
+
+// canonicalNames are those that rules may use.
+var canonicalNames = map[counter.Name]bool{
+	counter.ECNMarkedRx: true, counter.CNPTx: true, counter.CNPRxHandled: true, counter.CNPRxIgnored: true, counter.OOSRx: true, counter.NAKSeqRx: true,
+	counter.NAKSeqImplied: true, counter.ACKTimeout: true, counter.RetryExceeded: true, counter.RNRNAKRx: true, counter.RNRTx: true,
+	counter.RNRRetryExceeded: true, counter.DuplicateRx: true, counter.ICRCErr: true, counter.AdaptiveRetrans: true, counter.SlowRestart: true,
+	counter.RemoteAccessErr: true, counter.RemoteInvalidReqErr: true, counter.RemoteOpErr: true, counter.LocalLengthErr: true, counter.ReqCQEErr: true,
+	counter.ReqCQEFlush: true, counter.RespCQEErr: true, counter.RespCQEFlush: true, counter.RespAccessErr: true, counter.TxPackets: true,
+	counter.RxPackets: true, counter.TxBytes: true, counter.RxBytes: true, counter.RxDiscards: true, counter.RxErrors: true,
+}
+
+func isCounter(name string) bool {
+	return pmaNames[name] || pauseNames[name] || canonicalNames[counter.Name(name)] || strings.HasPrefix(name, "ethtool:")
+}
+
+// counter reads a counter for a condition.
+func (s *scope) counter(name string, prio []int, m mode, t *trace) (any, error) {
+	now, place := counterAt(s, &s.now, name, prio)
+	v, ok := now.Get()
+	if !ok {
+		return nil, &unknown{name, now.Why()}
+	}
+	ev := Evidence{What: name, Place: place}
+	if m == modeTotal || m == modeSeen && s.window.Before == nil {
+		ev.Value = format(float64(v))
+		if m == modeSeen {
+			ev.What += " since it was reset"
+		}
+		t.add(ev)
+		return float64(v), nil
+	}
+	if s.before == nil {
+		return nil, &unknown{name, "it takes two snapshots to see it rise"}
+	}
+	was, _ := counterAt(s, s.before, name, prio)
+	d, ok := snapshot.Delta(was, now).Get()
+	if !ok {
+		return nil, &unknown{name, snapshot.Delta(was, now).Why()}
+	}
+	ev.Value, ev.Before = format(float64(v)), format(float64(was.Or(0)))
+	t.add(ev)
+	if m != modeRate {
+		return float64(d), nil
+	}
+	sec := s.window.Length().Seconds()
+	if sec <= 0 {
+		return nil, &unknown{name, "the snapshots do not say how far they are apart"}
+	}
+	return float64(d) / sec, nil
+}
+
+// counterAt reads a counter at one instant.
+func counterAt(s *scope, m *moment, name string, prio []int) (snapshot.Value[uint64], string) {
+	if raw, ok := strings.CutPrefix(name, "ethtool:"); ok {
+		if m.net == nil {
+			return snapshot.Unreadable[uint64](noNetdev().why), ""
+		}
+		return m.net.Ethtool.Get(raw), "ethtool -S " + m.net.Name + ": " + raw
+	}
+	if pauseNames[name] {
+		return pauseAt(s, m, name, prio)
+	}
+	if m.port == nil {
+		return snapshot.Unreadable[uint64]("no RDMA port on it"), ""
+	}
+	base := fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/", m.dev.Name, m.port.Number)
+	if pmaNames[name] {
+		return m.port.Counters.Get(name), base + "counters/" + name
+	}
+	f := counter.Of(m.dev)
+	raw := counter.Raw(f, m.port.HWCounters, counter.Name(name))
+	if len(raw) == 0 {
+		return snapshot.Unreadable[uint64](fmt.Sprintf("%s does not count it, or it was not recorded", m.dev.Name)), base + "hw_counters"
+	}
+	return counter.Get(f, m.port.HWCounters, counter.Name(name)), base + "hw_counters/" + strings.Join(raw, "+")
+}
+
+// pauseAt reads PFC counters of the interface: of one priority, or of all with -1.
+func pauseAt(s *scope, m *moment, name string, prio []int) (snapshot.Value[uint64], string) {
+	if m.net == nil {
+		return snapshot.Unreadable[uint64](noNetdev().why), ""
+	}
+	place := "ethtool -S " + m.net.Name
+	pfc := counter.PFCOf(m.net)
+	if !pfc.Any {
+		return snapshot.Unreadable[uint64]("no PFC counters of " + m.net.Name), place
+	}
+	from, to := 0, 8
+	switch {
+	case len(prio) > 0 && prio[0] >= 0:
+		from, to = prio[0], min(prio[0]+1, 8)
+	case len(prio) == 0:
+		// The lossless priority if it is known; else all of them, for a frame of any
+		// is one too many.
+		if r, ok := losslessPrio(s).value.(int); ok {
+			from, to = r, r+1
+		}
+	}
+	var sum snapshot.Value[uint64]
+	for p := from; p < to; p++ {
+		v := pauseField(&pfc, name, p)
+		if x, ok := v.Get(); ok {
+			sum = snapshot.Known(sum.Or(0) + x)
+		}
+	}
+	if !sum.IsKnown() {
+		return snapshot.Unreadable[uint64](m.net.Name + " does not count it"), place
+	}
+	if to-from == 1 {
+		place += fmt.Sprintf(", priority %d", from)
+	}
+	return sum, place
+}
+
+func pauseField(p *counter.PFC, name string, prio int) snapshot.Value[uint64] {
+	switch name {
+	case "pause_rx":
+		return p.Rx[prio].Frames
+	case "pause_tx":
+		return p.Tx[prio].Frames
+	case "pause_rx_us":
+		return p.Rx[prio].DurationUS
+	case "pause_tx_us":
+		return p.Tx[prio].DurationUS
+	}
+	return p.Rx[prio].Discards
+}
+
+// errorNames are what must be 0 where nobody complains.
+var errorNames = []counter.Name{
+	counter.OOSRx, counter.NAKSeqRx, counter.NAKSeqImplied, counter.ACKTimeout, counter.RetryExceeded, counter.RNRNAKRx, counter.RNRTx, counter.RNRRetryExceeded,
+	counter.RemoteAccessErr, counter.RemoteInvalidReqErr, counter.RemoteOpErr, counter.LocalLengthErr, counter.ReqCQEErr, counter.RespCQEErr, counter.RespAccessErr,
+}
+
+// allZero reports whether no error counter of the host rose, or is above 0 where
+// there is one snapshot.
+func allZero(s *scope) reading {
+	n := 0
+	for _, p := range scopes(s.in, s.window, EachPort) {
+		for _, name := range errorNames {
+			v, err := p.counter(string(name), nil, modeSeen, &trace{})
+			if err != nil {
+				continue
+			}
+			n++
+			if v.(float64) > 0 {
+				return is(false, "hw_counters")
+			}
+		}
+	}
+	if n == 0 {
+		return none("hw_counters", "no error counters were recorded")
+	}
+	return is(true, "hw_counters")
+}

@@ -1,0 +1,160 @@
+package doctor
+
+import (
+	"slices"
+
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/verbena-rdma/verbena/diag/snapshot"
+)
+
+// Status is the outcome of a rule on one thing.
+type Status string
+
+// Outcomes, gravest first.
+const (
+	Fail Status = "FAIL"
+	Warn Status = "WARN"
+	Info Status = "INFO"
+	Skip Status = "SKIP" // a source is missing: not judged
+	Pass Status = "PASS"
+)
+
+// Finding is the outcome of a rule on one thing of the host.
+type Finding struct {
+	Rule       string     `json:"rule"`
+	Status     Status     `json:"status"`
+	Title      string     `json:"title"`
+	Step       int        `json:"step"`
+	Where      string     `json:"where"`
+	Evidence   []Evidence `json:"evidence,omitempty"`
+	Condition  string     `json:"condition,omitempty"` // the one that holds, with its limits
+	Cause      string     `json:"cause,omitempty"`
+	Why        string     `json:"why,omitempty"`
+	Fix        []string   `json:"fix,omitempty"`
+	Verify     string     `json:"verify,omitempty"`
+	Confidence float64    `json:"confidence,omitempty"`
+	// Missing says for SKIP which fact is not known, and why.
+	Missing string `json:"missing,omitempty"`
+	// ExplainedBy are rules of which this is a symptom.
+	ExplainedBy []string `json:"explained_by,omitempty"`
+
+	rule *Rule
+}
+
+// Report is what the doctor found.
+type Report struct {
+	Host     string    `json:"host"`
+	Peer     string    `json:"peer,omitempty"`
+	Seconds  float64   `json:"window_seconds"`
+	Findings []Finding `json:"findings"` // FAIL, WARN and INFO, likely root causes first
+	Skipped  []Finding `json:"skipped"`
+	Passed   []Finding `json:"passed"`
+	// Problems are places of the snapshot that could not be read.
+	Problems []snapshot.Problem `json:"problems,omitempty"`
+}
+
+// Examine holds a host against rules.
+func Examine(in Input, rules []*Rule) *Report {
+	r := &Report{Host: in.Host.After.Host.Or("host"), Seconds: in.Host.Length().Seconds(), Problems: in.Host.After.Problems}
+	if in.Peer != nil {
+		r.Peer = in.Peer.After.Host.Or("peer")
+	}
+	for _, rule := range rules {
+		var peers []*scope
+		if in.Peer != nil {
+			peers = scopes(&in, *in.Peer, rule.Each)
+		}
+		for _, s := range scopes(&in, in.Host, rule.Each) {
+			if !s.concerns(rule) {
+				continue
+			}
+			s.peer = pairPeer(s, peers)
+			if s.peer == nil && in.Peer != nil {
+				// What is known of the other end's host is better than nothing.
+				s.peer = scopes(&in, *in.Peer, EachHost)[0]
+			}
+			if f, ok := judge(rule, s); ok {
+				r.add(f)
+			}
+		}
+	}
+	r.Findings = rank(r.Findings)
+	return r
+}
+
+func (r *Report) add(f Finding) {
+	switch f.Status {
+	case Skip:
+		r.Skipped = append(r.Skipped, f)
+	case Pass:
+		r.Passed = append(r.Passed, f)
+	default:
+		r.Findings = append(r.Findings, f)
+	}
+}
+
+// judge holds one thing against one rule; ok is false where the rule does not apply.
+func judge(r *Rule, s *scope) (Finding, bool) {
+	f := Finding{Rule: r.ID, Title: r.Title, Step: r.Step, Where: s.name(), rule: r}
+	skip := func(err error) (Finding, bool) {
+		f.Status, f.Missing = Skip, err.Error()
+		return f, true
+	}
+	t := &trace{}
+	e := environment(r, s, t)
+	if r.prog.when != nil {
+		applies, err := truth(r.prog.when, e)
+		if err != nil {
+			return skip(err)
+		}
+		if !applies {
+			return f, false
+		}
+	}
+	var missing error
+	for _, c := range []struct {
+		status Status
+		progs  []*vm.Program
+		codes  Cond
+	}{{Fail, r.prog.fail, r.Fail}, {Warn, r.prog.warn, r.Warn}, {Info, r.prog.info, r.Info}} {
+		i, err := anyOf(c.progs, e, t)
+		if err != nil && missing == nil {
+			missing = err
+		}
+		if i >= 0 {
+			f.Status, f.Condition = c.status, c.codes[i]
+			r.fill(&f, e, t)
+			return f, true
+		}
+	}
+	if missing != nil {
+		return skip(missing)
+	}
+	f.Status = Pass
+	f.Evidence = t.seen
+	return f, true
+}
+
+// fill writes the texts of a finding.
+func (r *Rule) fill(f *Finding, e *env, t *trace) {
+	for i, p := range r.prog.evidence {
+		before := len(t.seen)
+		v, err := evaluate(p, e)
+		if err == nil && len(t.seen) == before {
+			t.add(Evidence{What: r.Evidence[i], Value: format(v)})
+		}
+	}
+	f.Evidence = slices.Clone(t.seen)
+	f.Confidence = r.Confidence
+	if i, _ := anyOf(r.prog.sure, e, t); i >= 0 {
+		f.Confidence = r.SureConfidence
+		f.Evidence = slices.Clone(t.seen)
+	}
+	quiet := *t
+	f.Cause, f.Why, f.Verify = r.prog.cause.render(e), r.prog.why.render(e), r.prog.verify.render(e)
+	for i := range r.prog.fix {
+		f.Fix = append(f.Fix, r.prog.fix[i].render(e))
+	}
+	*t = quiet
+}

@@ -1,0 +1,180 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/verbena-rdma/verbena/diag/snapshot"
+)
+
+// fact is a word of the vocabulary.
+type fact struct {
+	doc  string // what it is, with its unit
+	each []Each // where it can be had; nil for everywhere
+	get  func(*scope) reading
+}
+
+func (f *fact) available(each Each) bool { return f.each == nil || slices.Contains(f.each, each) }
+
+// reading is the value of a fact, or why there is none.
+type reading struct {
+	value any
+	why   string
+	place string // where it was read
+}
+
+// vocabulary are all facts by name. It is a constant: nothing adds to it.
+var vocabulary = words(portFacts, netdevFacts, hostFacts, appFacts, switchFacts)
+
+func words(groups ...map[string]fact) map[string]fact {
+	out := map[string]fact{}
+	for _, g := range groups {
+		for name, f := range g {
+			if _, ok := out[name]; ok {
+				panic("doctor: the fact " + name + " is there twice") // a mistake in this package, met by every test
+			}
+			out[name] = f
+		}
+	}
+	return out
+}
+
+// Where facts of a device, a port and an interface can be had.
+var (
+	ofDevice = []Each{EachDevice, EachPort, EachQP, EachNetdev}
+	ofPort   = []Each{EachPort, EachQP, EachNetdev}
+	ofNetdev = []Each{EachNetdev, EachPort, EachQP, EachDevice}
+)
+
+// val makes a reading of a value.
+func val[T any](v snapshot.Value[T], place string) reading {
+	x, ok := v.Get()
+	if !ok {
+		return reading{why: v.Why(), place: place}
+	}
+	return reading{value: plain(x), place: place}
+}
+
+// plain makes numbers int or float64, as expressions have them.
+func plain(v any) any {
+	switch x := v.(type) {
+	case int64:
+		return int(x)
+	case uint64:
+		return float64(x)
+	case uint32:
+		return int(x)
+	case snapshot.Hash:
+		return int(x)
+	}
+	return v
+}
+
+func none(place, format string, args ...any) reading {
+	return reading{place: place, why: fmt.Sprintf(format, args...)}
+}
+
+func is(v any, place string) reading { return reading{value: plain(v), place: place} }
+
+// Evidence is a value that a finding rests on.
+type Evidence struct {
+	What   string `json:"what"`
+	Value  string `json:"value"`
+	Before string `json:"before,omitempty"`
+	Place  string `json:"place,omitempty"`
+}
+
+// trace collects what a condition reads, each thing once.
+type trace struct{ seen []Evidence }
+
+func (t *trace) add(e Evidence) {
+	for i := range t.seen {
+		if t.seen[i].What == e.What {
+			return
+		}
+	}
+	t.seen = append(t.seen, e)
+}
+
+// environment makes the env of an expression over a scope, recording what is read.
+func environment(r *Rule, s *scope, t *trace) *env {
+	e := &env{Limit: r.Limits}
+	e.Fact = func(name string) (any, error) { return readFact(s, name, t) }
+	e.Known = func(name string) bool {
+		_, err := readFact(s, name, &trace{})
+		return err == nil
+	}
+	e.Delta = func(c string, prio ...int) (any, error) { return s.counter(c, prio, modeDelta, t) }
+	e.Rate = func(c string, prio ...int) (any, error) { return s.counter(c, prio, modeRate, t) }
+	e.Total = func(c string, prio ...int) (any, error) { return s.counter(c, prio, modeTotal, t) }
+	e.Seen = func(c string, prio ...int) (any, error) { return s.counter(c, prio, modeSeen, t) }
+	e.Has = func(c string, prio ...int) bool {
+		_, err := s.counter(c, prio, modeTotal, &trace{})
+		return err == nil
+	}
+	e.Peer = func(c string, prio ...int) (any, error) {
+		if s.peer == nil {
+			return nil, &unknown{"peer", "no snapshot of the other end was given"}
+		}
+		return s.peer.counter(c, prio, modeSeen, &trace{})
+	}
+	e.Event = func(kind string, codes ...int) (bool, error) { return s.event(kind, codes, t) }
+	e.Let = func(name string) (any, error) {
+		for i := range r.Let {
+			if r.Let[i].Name == name {
+				return evaluate(r.prog.let[i], e)
+			}
+		}
+		return nil, &unknown{name, "no such name"}
+	}
+	return e
+}
+
+// readFact reads a fact by name and notes it.
+func readFact(s *scope, name string, t *trace) (any, error) {
+	rest, isPeer := strings.CutPrefix(name, "peer.")
+	if isPeer {
+		if s.peer == nil {
+			return nil, &unknown{name, "no snapshot of the other end was given"}
+		}
+		s = s.peer
+	}
+	f, ok := vocabulary[rest]
+	if !ok {
+		return nil, &unknown{name, "no such fact"}
+	}
+	r := f.get(s)
+	if r.value == nil {
+		return nil, &unknown{name, r.why}
+	}
+	place := r.place
+	if isPeer {
+		place = "peer: " + place
+	}
+	t.add(Evidence{What: name, Value: format(r.value), Place: place})
+	return r.value, nil
+}
+
+// format writes a value for people.
+func format(v any) string {
+	switch x := v.(type) {
+	case float64:
+		if x == float64(int64(x)) {
+			return strconv.FormatInt(int64(x), 10)
+		}
+		return strconv.FormatFloat(x, 'g', 4, 64)
+	case []string:
+		return strings.Join(x, ", ")
+	case []any:
+		parts := make([]string, len(x))
+		for i := range x {
+			parts[i] = format(x[i])
+		}
+		return strings.Join(parts, ", ")
+	case nil:
+		return "unknown"
+	}
+	return fmt.Sprint(v)
+}
