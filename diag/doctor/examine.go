@@ -98,7 +98,10 @@ func (r *Report) add(f Finding) {
 func judge(r *Rule, s *scope) (Finding, bool) {
 	f := Finding{Rule: r.ID, Title: r.Title, Step: r.Step, Where: s.name(), rule: r}
 	skip := func(err error) (Finding, bool) {
-		f.Status, f.Missing = Skip, err.Error()
+		f.Status, f.Missing = Skip, oneLine(err.Error())
+		if u, ok := isUnknown(err); ok {
+			f.Missing = u.Error()
+		}
 		return f, true
 	}
 	t := &trace{}

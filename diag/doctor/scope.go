@@ -32,6 +32,7 @@ type moment struct {
 // scope is one thing that a rule looks at, now and before.
 type scope struct {
 	in     *Input
+	each   Each
 	window snapshot.Window
 	now    moment
 	before *moment // nil for one snapshot, or a thing that was not there
@@ -42,6 +43,8 @@ type scope struct {
 func (s *scope) name() string {
 	m := &s.now
 	switch {
+	case s.each == EachNetdev:
+		return m.net.Name
 	case m.qp != nil:
 		return fmt.Sprintf("%s QP %d", m.dev.Name, m.qp.LQPN)
 	case m.port != nil:
@@ -63,7 +66,7 @@ func scopes(in *Input, w snapshot.Window, each Each) []*scope {
 	var out []*scope
 	add := func(now moment) {
 		now.host = w.After
-		s := &scope{in: in, window: w, now: now}
+		s := &scope{in: in, each: each, window: w, now: now}
 		if w.Before != nil {
 			s.before = same(w.Before, &now)
 		}
@@ -203,7 +206,7 @@ func (s *scope) kind() snapshot.Kind {
 	return s.now.dev.Kind
 }
 
-// in reports whether a rule of a scope concerns this thing.
+// concerns reports whether a rule is for this kind of device.
 func (s *scope) concerns(r *Rule) bool {
 	if s.now.dev == nil {
 		return true

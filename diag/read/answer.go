@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/verbena-rdma/verbena/diag/snapshot"
+	"github.com/verbena-rdma/verbena/diag/source"
 )
 
 // Bounds of one answer: what it takes in memory follows from them whatever it says.
@@ -34,7 +35,7 @@ func (r *reader) raw(query string) (b []byte, reason string, ok bool) {
 	if err != nil {
 		return nil, why(err), false
 	}
-	return cleanJSON(b), "", true
+	return cleanJSON(b, query == source.QueryIPTables), "", true
 }
 
 // ask returns the answer to a query. What is refused for lack of privilege or support
@@ -117,8 +118,8 @@ func jsonError(err error) string {
 
 // cleanJSON replaces escapes of control characters, and control characters of
 // Unicode's second block, by a question mark: strings of answers reach terminals.
-// Tabs and ends of lines become spaces.
-func cleanJSON(b []byte) []byte {
+// Tabs become spaces, and so do ends of lines unless the answer is a text of lines.
+func cleanJSON(b []byte, lines bool) []byte {
 	if bytes.IndexByte(b, '\\') < 0 && bytes.IndexByte(b, 0xc2) < 0 {
 		return b
 	}
@@ -130,6 +131,9 @@ func cleanJSON(b []byte) []byte {
 			i++
 		case b[i] != '\\' || i+1 == len(b):
 			out = append(out, b[i])
+		case b[i+1] == 'n' && lines:
+			out = append(out, b[i], b[i+1])
+			i++
 		case bytes.IndexByte([]byte("nrt"), b[i+1]) >= 0:
 			out = append(out, ' ')
 			i++

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,6 +42,9 @@ func (r *reader) netdevs() {
 		}
 	}
 	addrs := ask[map[string][]snapshot.Address](r, source.QueryAddresses).Or(nil)
+	if len(names) == 0 && !links.IsKnown() {
+		names = r.mentioned(addrs)
+	}
 	agent := r.lldpAgent()
 	for _, n := range names {
 		d := r.netdev(n, asked[n], sysfs)
@@ -51,6 +55,28 @@ func (r *reader) netdevs() {
 	slices.SortStableFunc(r.snap.Netdevs, func(a, b snapshot.Netdev) int {
 		return cmp.Or(cmp.Compare(a.Index.Or(1<<30), b.Index.Or(1<<30)), natural(a.Name, b.Name))
 	})
+}
+
+// mentioned are the interfaces of a recording without a list of them: those that have
+// addresses or GIDs.
+func (r *reader) mentioned(addrs map[string][]snapshot.Address) []string {
+	seen := map[string]bool{}
+	add := func(name string) {
+		if name != "" && name == clean(name) && fs.ValidPath(name) && !strings.Contains(name, "/") && len(seen) < maxNetdevs {
+			seen[name] = true
+		}
+	}
+	for name := range addrs {
+		add(name)
+	}
+	for i := range r.snap.Devices {
+		for j := range r.snap.Devices[i].Ports {
+			for _, g := range r.snap.Devices[i].Ports[j].GIDs {
+				add(g.Netdev.Or(""))
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // sysfsIsOurs compares the indices of interfaces in sysfs and netlink.

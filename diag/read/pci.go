@@ -8,10 +8,11 @@ import (
 	"github.com/verbena-rdma/verbena/diag/snapshot"
 )
 
-// pci reads the function that a device link names; nil if it names none.
+// pci reads the function that a device link names; nil if it names none. A recording
+// may have the files and no link: then the address is not known.
 func (r *reader) pci(link string) *snapshot.PCI {
 	addr := r.link(link)
-	if !pciAddress(addr) {
+	if addr == "" && !quiet(r, link+"/current_link_speed", text).IsKnown() || addr != "" && !pciAddress(addr) {
 		return nil
 	}
 	dir := link + "/"
