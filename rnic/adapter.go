@@ -85,6 +85,9 @@ type Config struct {
 	// CNPPrio and CNPTOS are the priority and the IPv4 TOS or IPv6 traffic class
 	// of CNPs: see the parameters' own, which the adapter does not look at.
 	CNPPrio, CNPTOS uint8
+	// ECT makes data packets ECN-capable with DCQCN off, too. With it on they are:
+	// ECT(0), whatever the traffic class says.
+	ECT bool
 	// AckEvery is how many packets of a reliable connection go at most without
 	// asking for an acknowledgement; 0 for the engine's choice, 1 for each.
 	AckEvery int
@@ -132,11 +135,9 @@ type Adapter struct {
 	frameMTU int // largest frame of the link
 	overhead int // what a packet counts besides its bytes
 	qps      qpTable
-	loops    []frame.Rx    // for the next Advance or Egress
-	addrs    []netip.Addr  // by row of the GID table
-	notify   *dcqcn.Params // those of DCQCN, with CNPs
-	phantom  bool          // the link is a phantom link
-	echo     bool          // acknowledgements tell of congestion
+	loops    []frame.Rx   // for the next Advance or Egress
+	addrs    []netip.Addr // by row of the GID table
+	phantom  bool         // the link is a phantom link
 	pauses   pauses
 	windows  windows
 	sched    scheduler
@@ -150,6 +151,7 @@ type Adapter struct {
 	flows      []datagramFlow // allocated when datagrams are marked
 	tcount     transport.Counters
 
+	cc     *congestion // DCQCN of queue pairs that have none of their own; nil is off
 	cfg    Config
 	limits Limits
 	mtu    ib.MTU
@@ -239,11 +241,7 @@ func New(cfg Config) (*Adapter, error) {
 	if a.burst = max(cfg.Pacing.Burst, 0); cfg.Pacing.Burst == 0 {
 		a.burst = defaultBurst
 	}
-	if a.notify = cfg.DCQCN; cfg.DCQCN != nil && cfg.DCQCN.Notify == dcqcn.NotifyAck {
-		p := *cfg.DCQCN
-		p.Notify = dcqcn.NotifyCNP // for what nobody acknowledges
-		a.notify, a.echo = &p, true
-	}
+	a.cc = congestionOf(&DCQCN{Params: cfg.DCQCN, LineRate: cfg.LineRate, CNPPrio: cfg.CNPPrio, CNPTOS: cfg.CNPTOS})
 	return a, nil
 }
 

@@ -369,7 +369,9 @@ func TestPauseAndCNPs(t *testing.T) {
 	p := markingPair(t, ib.RC, "paper", func(c *Config) { c.Wire.Segments = 1 })
 	params := *p.b.cfg.DCQCN
 	params.MinTimeBetweenCNPs = 0
-	p.b.notify = &params
+	if err := p.b.SetDCQCN(0, DCQCN{Params: &params, LineRate: lineRate, CNPPrio: 6}); err != nil {
+		t.Fatal(err)
+	}
 	p.write(3, 4096)
 	kind := func() string {
 		if !p.carry(1, false) {
@@ -486,7 +488,7 @@ func TestBECNInAckIsIgnored(t *testing.T) {
 // Notifications that no reaction point takes are counted and change nothing:
 // without DCQCN, before RTS, after Error.
 func TestCNPIgnored(t *testing.T) {
-	off := newPair(t, ib.RC, asRuns, ib.MTU1024, 1<<20, nil)
+	off := newPair(t, ib.RC, asRuns, ib.MTU1024, 1<<20, func(c *Config) { c.ECT = true })
 	failed := markingPair(t, ib.RC, "paper", nil)
 	failed.a.modify(failed.qa, ib.QPAttr{Mask: ib.AttrState, State: ib.Error})
 	early := markingPair(t, ib.RC, "paper", nil)

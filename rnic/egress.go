@@ -126,7 +126,7 @@ func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 			paced += h.WireLen + a.overhead
 		}
 		tos := p.tos
-		if out.ECT {
+		if out.ECT && q.flags&qpECT != 0 {
 			tos = tos&^3 | ectCodePoint
 		}
 		if r.Segs == 0 {
@@ -161,7 +161,7 @@ func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 
 // tell writes into an acknowledgement what it has to tell of congestion.
 func (a *Adapter) tell(q *QP, out *transport.Out) {
-	if a.echo && q.np != nil {
+	if q.np != nil && q.cc != nil && q.cc.echo {
 		out.BECN = q.np.np.TakeEcho()
 	}
 }

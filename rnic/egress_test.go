@@ -146,7 +146,7 @@ func TestRunEnvelopeAndICRC(t *testing.T) {
 		{"IPv6", 1, ib.GIDFromAddr(addrB6), func(p uint16) icrc.Flow { return icrc.V6(addrA6.As16(), addrB6.As16(), p, 4791) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h := fakeHost(t, addrA, addrA6, nil)
+			h := fakeHost(t, addrA, addrA6, func(c *Config) { c.ECT = true })
 			q := h.qp(ib.RC, nil)
 			h.modify(q, initAttr(ib.RC))
 			attr := rtrAttr(ib.RC, c.dst, c.row, 77, ib.MTU1024)

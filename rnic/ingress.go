@@ -157,10 +157,10 @@ func (a *Adapter) give(now clock.Time, q *QP, p *wire.Packet, in *transport.In, 
 		a.notified(now, q)
 		return
 	}
-	if in.CE && a.notify != nil {
+	if in.CE && q.cc != nil {
 		a.marked(now, q, p, src, in.SGIDIndex)
 	}
-	if p.BECN && a.echo {
+	if p.BECN && q.cc != nil && q.cc.echo {
 		a.notified(now, q)
 	}
 	q.eng.Receive(now, p, in)

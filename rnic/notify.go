@@ -18,24 +18,31 @@ import (
 // become one.
 
 // notice is a notification point: of a connected queue pair, or of one sender
-// of datagrams.
+// of datagrams. That of a UD queue pair itself only counts.
 type notice struct {
 	np    dcqcn.NP
 	next  *notice // of those with a CNP due
 	path  *path   // to whom the CNP goes
 	qpn   ib.QPN
 	from  ib.QPN // here
-	due   bool   // a CNP is due
-	inRow bool   // it is in the list, due or not
+	cc    *congestion
+	due   bool // a CNP is due
+	inRow bool // it is in the list, due or not
 
 	// Under Params.NPWindow: its place among those whose window is open.
 	later    *notice
 	inWindow bool
-	gone     bool // its queue pair is
+	gone     bool // its queue pair is, or has other parameters now
+
+	// Counts of a queue pair, over all of its senders: in the one that total says.
+	total *notice
+	marks uint64 // marked packets
+	sent  uint64 // CNPs sent
 }
 
 // windows is the list of notification points whose window is open, by the
-// instant at which it closes: all windows are equally long.
+// instant at which it closes. Windows are equally long unless queue pairs have
+// parameters of their own, so that the end is nearly always the place.
 type windows struct{ head, tail *notice }
 
 func (l *windows) push(n *notice) {
@@ -43,13 +50,22 @@ func (l *windows) push(n *notice) {
 		return
 	}
 	n.inWindow, n.later = true, nil
-	if l.tail != nil {
-		l.tail.later = n
+	at := &l.head
+	if end := n.ends(); l.tail != nil && l.tail.ends() <= end {
+		at = &l.tail.later
 	} else {
-		l.head = n
+		for *at != nil && (*at).ends() <= end {
+			at = &(*at).later
+		}
 	}
-	l.tail = n
+	n.later, *at = *at, n
+	if n.later == nil {
+		l.tail = n
+	}
 }
+
+// ends returns the instant at which the window of its last CNP is over.
+func (n *notice) ends() clock.Time { return n.np.Ends(n.cc.np) }
 
 func (l *windows) pop() {
 	n := l.head
@@ -62,7 +78,7 @@ func (l *windows) pop() {
 // opened notes that a CNP of n begins a window, in which marks may come that
 // are answered at its end.
 func (a *Adapter) opened(n *notice) {
-	if a.notify.NPWindow {
+	if n.cc.np.NPWindow {
 		a.windows.push(n)
 	}
 }
@@ -71,7 +87,7 @@ func (a *Adapter) opened(n *notice) {
 func (a *Adapter) windowEnd() clock.Time {
 	for n := a.windows.head; n != nil; n = a.windows.head {
 		if !n.gone {
-			return n.np.Ends(a.notify)
+			return n.ends()
 		}
 		a.windows.pop()
 	}
@@ -80,9 +96,9 @@ func (a *Adapter) windowEnd() clock.Time {
 
 // closeWindows answers the marks of windows that are over.
 func (a *Adapter) closeWindows(now clock.Time) {
-	for n := a.windows.head; n != nil && n.np.Ends(a.notify) <= now; n = a.windows.head {
+	for n := a.windows.head; n != nil && n.ends() <= now; n = a.windows.head {
 		a.windows.pop()
-		if n.np.Due(now, a.notify) && !n.gone {
+		if n.np.Due(now, n.cc.np) && !n.gone {
 			a.cnps.push(n)
 			a.windows.push(n)
 		}
@@ -127,26 +143,38 @@ func (l *notices) pop() {
 
 // cnpReady reports whether a CNP may leave.
 func (a *Adapter) cnpReady() bool {
-	return a.cnps.head != nil && a.sched.paused>>a.cfg.CNPPrio&1 == 0 && a.cnps.front() != nil
+	if a.cnps.head == nil {
+		return false
+	}
+	n := a.cnps.front()
+	return n != nil && a.sched.paused>>n.cc.prio&1 == 0
+}
+
+func (q *QP) newNotice() *notice {
+	n := &notice{path: &q.path, from: q.qpn, cc: q.cc}
+	n.total = n
+	return n
 }
 
 // marked answers a packet that carries Congestion Experienced. The first answer
 // of a queue pair allocates.
 func (a *Adapter) marked(now clock.Time, q *QP, p *wire.Packet, src netip.Addr, row uint16) {
-	params := a.notify
+	cc := q.cc
+	if q.np == nil {
+		q.np = q.newNotice()
+	}
+	q.np.marks++
 	if q.typ == ib.UD {
 		n := a.flow(q, p, src, row)
-		if n != nil && n.np.Marked(now, params) {
+		if n != nil && n.np.Marked(now, cc.np) {
 			a.cnps.push(n)
 			a.opened(n)
 		}
 		return
 	}
-	if q.np == nil {
-		q.np = &notice{path: &q.path, from: q.qpn}
-	}
-	if a.echo && q.typ == ib.RC && (p.Info.Kind == wire.KindSend || p.Info.Kind == wire.KindWrite) {
-		params = a.cfg.DCQCN // the next acknowledgement tells
+	params := cc.np
+	if cc.echo && q.typ == ib.RC && (p.Info.Kind == wire.KindSend || p.Info.Kind == wire.KindWrite) {
+		params = cc.rp // the next acknowledgement tells
 	}
 	if q.np.np.Marked(now, params) {
 		q.np.qpn = q.attr.destQPN
@@ -178,10 +206,10 @@ func (a *Adapter) flow(q *QP, p *wire.Packet, src netip.Addr, row uint16) *notic
 	h := binary.LittleEndian.Uint64(b[:8])*0x9E3779B97F4A7C15 ^ binary.LittleEndian.Uint64(b[8:]) ^
 		uint64(p.DETH.SrcQPN)<<24 ^ uint64(q.qpn)
 	f := &a.flows[h*0x9E3779B97F4A7C15>>58]
-	if f.src == src && f.notice.qpn == p.DETH.SrcQPN && f.from == q.qpn {
+	if f.src == src && f.notice.qpn == p.DETH.SrcQPN && f.from == q.qpn && f.cc == q.cc {
 		return &f.notice
 	}
-	if f.inRow || f.inWindow && a.cfg.DCQCN.NPWindow && f.np.Deadline(a.notify) != clock.Never {
+	if f.inRow || f.inWindow && f.cc.np.NPWindow && f.np.Deadline(f.cc.np) != clock.Never {
 		return nil // its CNP first
 	}
 	gid := ib.GIDFromAddr(src)
@@ -189,7 +217,7 @@ func (a *Adapter) flow(q *QP, p *wire.Packet, src netip.Addr, row uint16) *notic
 	if err != nil {
 		return nil
 	}
-	*f = datagramFlow{src: src, way: way, notice: notice{path: &f.way, qpn: p.DETH.SrcQPN, from: q.qpn, later: f.later, inWindow: f.inWindow}}
+	*f = datagramFlow{src: src, way: way, notice: notice{path: &f.way, qpn: p.DETH.SrcQPN, from: q.qpn, cc: q.cc, total: q.np, later: f.later, inWindow: f.inWindow}}
 	return &f.notice
 }
 
@@ -209,14 +237,15 @@ func (a *Adapter) buildCNP(r *frame.Run) bool {
 		r.N = out.EncodeHeaders(r.Buf)
 	} else {
 		r.N = size + a.env(p).len()
-		a.encode(a.env(p).wrap(r.Buf[:r.N], p, a.ident(0), a.cfg.CNPTOS, a.cfg.CNPPrio), p, a.ident(0), out)
+		a.encode(a.env(p).wrap(r.Buf[:r.N], p, a.ident(0), n.cc.tos, n.cc.prio), p, a.ident(0), out)
 	}
 	r.Seg, r.Segs, r.WireLen, r.CNP = r.N, 1, size, true
-	r.Src, r.Dst, r.SrcPort, r.TOS, r.TTL = a.addrs[p.row], p.dst, p.sport, a.cfg.CNPTOS, p.ttl
-	r.Prio, r.QPN = a.cfg.CNPPrio, uint32(n.from)
+	r.Src, r.Dst, r.SrcPort, r.TOS, r.TTL = a.addrs[p.row], p.dst, p.sport, n.cc.tos, p.ttl
+	r.Prio, r.QPN = n.cc.prio, uint32(n.from)
 	a.count.sentPkts++
 	a.count.sentBytes += uint64(size)
 	a.count.sentRuns++
 	a.count.npSent++
+	n.total.sent++
 	return true
 }

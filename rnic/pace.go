@@ -115,12 +115,22 @@ func (p *pacer) change(now clock.Time, rate uint64) {
 // repace takes notice of a changed limit or R_C.
 func (q *QP) repace(now clock.Time) {
 	rate := q.pacer.limit
-	if q.rp != nil && q.rp.Limited() {
-		if rc := q.rp.Rate(now); rate == 0 || rc < rate {
-			rate = rc
-		}
+	if top := q.ceiling(now); top != 0 && (rate == 0 || top < rate) {
+		rate = top
 	}
 	q.pacer.change(now, rate)
+}
+
+// ceiling is what DCQCN lets the queue pair send in bits a second, 0 if all that
+// the link takes.
+func (q *QP) ceiling(now clock.Time) uint64 {
+	switch {
+	case q.rp != nil && q.rp.Limited():
+		return q.rp.Rate(now)
+	case q.cc != nil && q.cc.paced:
+		return q.cc.line
+	}
+	return 0
 }
 
 // paid accounts for what has left now and is subject to pacing: bytes, with

@@ -51,7 +51,7 @@ func (a *Adapter) buildPhantom(now clock.Time, q *QP, r *frame.Run) bool {
 		}
 		r.Seg, r.Segs = r.N, 1
 		r.Src, r.Dst, r.SrcPort, r.TOS, r.TTL = a.addrs[p.row], p.dst, p.sport, p.tos, p.ttl
-		if out.ECT {
+		if out.ECT && q.flags&qpECT != 0 {
 			r.TOS = r.TOS&^3 | ectCodePoint
 		}
 		r.Prio, r.QPN, r.WireLen, r.Ack = p.prio, uint32(q.qpn), h.WireLen, h.Ack

@@ -7,7 +7,6 @@ import (
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/mem"
 	"github.com/verbena-rdma/verbena/transport"
-	"github.com/verbena-rdma/verbena/transport/dcqcn"
 )
 
 // QPConfig describes a queue pair to be made.
@@ -20,6 +19,8 @@ type QPConfig struct {
 	// SRQ is where the queue pair's receives come from; nil for a queue of its
 	// own. With one, the sizes of the receive queue mean nothing.
 	SRQ *SRQ
+	// DCQCN is the queue pair's own; nil for the adapter's.
+	DCQCN *DCQCN
 }
 
 // QP is a queue pair. Number, Type, Cap and State may be called by anyone;
@@ -31,16 +32,17 @@ type QP struct {
 	sched qpSched
 	timer qpTimer
 	pacer pacer
-	rp    *dcqcn.RP // from the first notification on
-	np    *notice   // from the first marked packet on; connected types
-	dest  *dest     // connected types, from RTR on, where there is a window
-	path  path      // connected types, from RTR on
+	rp    *reaction   // from the first notification on
+	np    *notice     // from the first marked packet on; connected types
+	cc    *congestion // its DCQCN; nil is off
+	dest  *dest       // connected types, from RTR on, where there is a window
+	path  path        // connected types, from RTR on
 	qpn   ib.QPN
 	state stateWord
 	pkey  ib.PKey
 	typ   ib.QPType
+	flags qpFlags
 
-	gone bool // destroyed
 	pd   mem.PD
 	send transport.SendQueue
 	recv transport.RecvQueue
@@ -51,13 +53,20 @@ type QP struct {
 	attr           qpAttr // what the adapter has been told; the engine's part is asked for
 }
 
+// qpFlags share a byte: queue pairs of a simulated fabric are many.
+type qpFlags uint8
+
+const (
+	qpGone  qpFlags = 1 << iota // destroyed
+	qpECT                       // its data packets are ECN-capable
+	qpOwnCC                     // its congestion control is not the adapter's
+)
+
 // qpAttr are the attributes that are the adapter's to remember: those of
-// [ib.QPAttr] and [ib.AV].
+// [ib.QPAttr] and [ib.AV] that neither path nor pacer has.
 type qpAttr struct {
 	dgid      ib.GID
-	sgidIndex int32
 	flowLabel uint32
-	rateKbps  uint32
 	destQPN   ib.QPN
 	pkeyIndex uint16
 	port      uint8
@@ -90,8 +99,22 @@ func (q *QP) State() ib.QPState { return q.state.load() }
 
 // CreateQP makes a queue pair in the Reset state. It matches ErrInvalid for
 // arguments out of range, ErrLimit when there are too many. Owner.
-func (a *Adapter) CreateQP(_ clock.Time, cfg QPConfig) (*QP, error) {
-	return a.createQP(cfg, 0)
+func (a *Adapter) CreateQP(now clock.Time, cfg QPConfig) (*QP, error) {
+	if cfg.DCQCN != nil {
+		if err := a.checkCongestion(cfg.DCQCN); err != nil {
+			return nil, fmt.Errorf("create QP: %w", err)
+		}
+	}
+	q, err := a.createQP(cfg, 0)
+	if err == nil {
+		cc := a.cc
+		if cfg.DCQCN != nil {
+			cc = congestionOf(cfg.DCQCN)
+			q.flags |= qpOwnCC
+		}
+		q.setCongestion(now, cc)
+	}
+	return q, err
 }
 
 // createQP is CreateQP for a number with a meaning of its own, or 0 for any.
@@ -212,7 +235,7 @@ func (a *Adapter) ModifyQP(now clock.Time, q *QP, attr *ib.QPAttr) error {
 		told.PathMTU = a.mtu
 	}
 	if attr.Mask&ib.AttrState != 0 && attr.State == ib.Reset {
-		q.forget()
+		q.forget(now)
 	}
 	if attr.Mask&ib.AttrPKeyIndex != 0 {
 		q.pkey = a.cfg.PKeys[attr.PKeyIndex]
@@ -249,7 +272,7 @@ func (q *QP) setPath(p path) {
 }
 
 // forget takes back what modify calls have given.
-func (q *QP) forget() {
+func (q *QP) forget(now clock.Time) {
 	a := q.a
 	a.sched.remove(q)
 	if w, ok := q.eng.(windower); ok {
@@ -261,11 +284,8 @@ func (q *QP) forget() {
 		a.dropDest(d)
 	}
 	q.path = path{}
-	q.pacer, q.rp = pacer{}, nil
-	if q.np != nil {
-		q.np.due, q.np.gone = false, true
-		q.np = nil
-	}
+	q.pacer.limit = 0
+	q.calm(now)
 	q.attr, q.pkey = qpAttr{}, ib.DefaultPKey
 	a.mem.ForgetQP(q.qpn)
 }
@@ -280,10 +300,10 @@ func (a *Adapter) QueryQP(q *QP) ib.QPAttr {
 	// What the engine has no use for is the adapter's to remember.
 	attr.Mask, attr.State, attr.CurState = attrsDefined, q.eng.State(), q.eng.State()
 	t := &q.attr
-	attr.Port, attr.PKeyIndex, attr.RateLimitKbps = t.port, t.pkeyIndex, t.rateKbps
+	attr.Port, attr.PKeyIndex, attr.RateLimitKbps = t.port, t.pkeyIndex, uint32(q.pacer.limit/1000)
 	attr.PKey = a.cfg.PKeys[t.pkeyIndex]
 	attr.AV = ib.AV{
-		DGID: t.dgid, SGIDIndex: int(t.sgidIndex), HopLimit: t.hopLimit, TrafficClass: t.class,
+		DGID: t.dgid, SGIDIndex: int(q.path.row), HopLimit: t.hopLimit, TrafficClass: t.class,
 		FlowLabel: t.flowLabel, SL: t.sl,
 	}
 	return attr
@@ -299,8 +319,8 @@ func (a *Adapter) DestroyQP(now clock.Time, q *QP) error {
 		return fmt.Errorf("destroy QP %v: it is attached to %d multicast groups; detach it first: %w", q.qpn, n, ErrBusy)
 	}
 	q.eng.Modify(now, &ib.QPAttr{Mask: ib.AttrState, State: ib.Reset})
-	q.forget()
-	q.gone = true
+	q.forget(now)
+	q.flags |= qpGone
 	q.state.store(ib.Reset)
 	a.timers.remove(q)
 	a.qps.remove(q)
@@ -324,7 +344,7 @@ func (t *qpAttr) keep(from *ib.QPAttr) {
 	}
 	if m&ib.AttrAV != 0 {
 		av := &from.AV
-		t.dgid, t.sgidIndex, t.flowLabel = av.DGID, int32(av.SGIDIndex), av.FlowLabel
+		t.dgid, t.flowLabel = av.DGID, av.FlowLabel
 		t.hopLimit, t.class, t.sl = av.HopLimit, av.TrafficClass, av.SL
 	}
 	if m&ib.AttrPathMTU != 0 {
@@ -332,9 +352,6 @@ func (t *qpAttr) keep(from *ib.QPAttr) {
 	}
 	if m&ib.AttrDestQPN != 0 {
 		t.destQPN = from.DestQPN
-	}
-	if m&ib.AttrRateLimit != 0 {
-		t.rateKbps = from.RateLimitKbps
 	}
 }
 

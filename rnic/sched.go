@@ -124,7 +124,7 @@ func (s *scheduler) take() *QP {
 func (a *Adapter) answerBells(now clock.Time) {
 	for q := a.bell.take(); q != nil; {
 		rest := answer(q)
-		if !q.gone {
+		if q.flags&qpGone == 0 {
 			q.eng.Post(now)
 			a.look(now, q)
 		}

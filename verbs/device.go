@@ -56,6 +56,9 @@ type Config struct {
 	// MWType2A makes memory windows of type 2 those of type 2A; else they are of
 	// type 2B.
 	MWType2A bool
+	// DCQCN is the congestion control of the device's queue pairs; the zero value is
+	// off. Also see [Device.SetDCQCN] and [QP.SetDCQCN].
+	DCQCN DCQCN
 	// Port is the UDP port; 0 means DefaultPort. Devices that talk to each other
 	// use the same one, and no other implementation uses another.
 	Port uint16
@@ -82,6 +85,7 @@ type Device struct {
 	drv     *driver.Driver
 	clock   clock.Real
 	regions regions
+	dcqcn   DCQCN // of queue pairs without their own; under the driver's lock
 
 	eventMu    sync.Mutex
 	linkEvents []ib.Event
@@ -237,6 +241,11 @@ func newDevice(cfg *Config, at place, l link.Link, groups link.Grouper) (*Device
 		gone:       make(chan struct{}),
 		kids:       make(map[child]struct{}),
 	}
+	set, dcqcn, err := cfg.DCQCN.resolve(caps.LineRate, at.netdev)
+	if err != nil {
+		return nil, err
+	}
+	d.dcqcn = dcqcn
 	a, err := rnic.New(rnic.Config{
 		Name: at.name, GUID: guid(at.addrs[0]), GIDs: adapterGIDs(d.gids), PKeys: cfg.PKeys, Limits: cfg.Limits, Rand: random32, MWType2A: cfg.MWType2A,
 		Wire: rnic.WireCaps{
@@ -252,6 +261,9 @@ func newDevice(cfg *Config, at place, l link.Link, groups link.Grouper) (*Device
 		Leave: func(local, group netip.Addr) { _ = groups.Leave(local, group) },
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := a.SetDCQCN(0, set); err != nil {
 		return nil, err
 	}
 	a.OnEvent(d.onEvent)

@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -17,6 +18,7 @@ type QPConfig struct {
 	Cap    ib.QPCap // zero fields take defaults; [QP.Cap] tells
 	SigAll bool     // every send work request is reported, signaled or not
 	SRQ    *SRQ     // where the receives come from; nil for a queue of its own
+	DCQCN  *DCQCN   // its own congestion control, which may be off; nil for the device's
 }
 
 // QP is a queue pair. Goroutines may post to both its queues at the same time;
@@ -28,6 +30,7 @@ type QP struct {
 	recvCQ *CQ
 	srq    *SRQ
 	dead   atomic.Bool
+	dcqcn  *DCQCN // its own; under the driver's lock
 
 	sendMu sync.Mutex // the poster's side of the send queue
 	recvMu sync.Mutex // … of the receive queue
@@ -62,8 +65,13 @@ func (p *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	}
 	q := &QP{pd: p, sendCQ: cfg.SendCQ, recvCQ: cfg.RecvCQ, srq: cfg.SRQ}
 	err := d.do("create QP", func(now clock.Time) error {
+		own, set, err := d.ownDCQCN(cfg.DCQCN)
+		if err != nil {
+			return fmt.Errorf("create QP: %w", err)
+		}
+		q.dcqcn = own
 		qp, err := d.adapter.CreateQP(now, rnic.QPConfig{
-			Type: cfg.Type, PD: p.pd, SendCQ: cfg.SendCQ.cq, RecvCQ: cfg.RecvCQ.cq, Cap: cfg.Cap, SigAll: cfg.SigAll, SRQ: srq,
+			Type: cfg.Type, PD: p.pd, SendCQ: cfg.SendCQ.cq, RecvCQ: cfg.RecvCQ.cq, Cap: cfg.Cap, SigAll: cfg.SigAll, SRQ: srq, DCQCN: set,
 		})
 		q.qp = qp
 		return err

@@ -150,7 +150,7 @@ func New(s *sim.Sim, cfg Config, boss Boss) (*NIC, error) {
 		Path: func(netip.Addr, netip.Addr, uint16) (uint16, int, error) {
 			return n.want, 0, nil
 		},
-		DCQCN: cfg.DCQCN, LineRate: uint64(cfg.Rate), CNPPrio: cfg.CNPPrio, CNPTOS: cfg.CNPDSCP << 2,
+		DCQCN: cfg.DCQCN, LineRate: uint64(cfg.Rate), CNPPrio: cfg.CNPPrio, CNPTOS: cfg.CNPDSCP << 2, ECT: true,
 		Pacing: rnic.Pacing{Burst: -1, Overhead: overhead}, Scratch: &n.x.rnic,
 	})
 	if err != nil {

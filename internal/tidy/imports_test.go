@@ -36,7 +36,7 @@ var layers = []struct {
 	{"diag/counter", []string{"diag/snapshot"}},
 	{"diag/joblog", []string{"diag/snapshot"}},
 	{"diag/read", []string{"diag/snapshot", "diag/source", "diag/joblog"}},
-	{"verbs", []string{"rnic", "ib", "mem", "driver", "clock", "link/...", "frame", "verbs/...", "transport"}},
+	{"verbs", []string{"rnic", "ib", "mem", "driver", "clock", "link/...", "frame", "verbs/...", "transport", "transport/dcqcn"}},
 }
 
 // pure packages are told the time and have no concurrency of their own.
