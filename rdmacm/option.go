@@ -42,8 +42,9 @@ type Options struct {
 	// InitiatorDepth how many it has outstanding; the peer's count, too. 0: 16 or
 	// the device's limit; -1: none.
 	ResponderResources, InitiatorDepth int
-	// RetryCount is how often a packet is sent again, RNRRetry how often when the
-	// receiver was not ready, 7 for ever. 0: 7; -1: never. Dial's go for both ends.
+	// RetryCount is how often either end sends a packet again; Dial's counts.
+	// RNRRetry is how often the peer does so when this end was not ready to
+	// receive, 7 for ever. 0: 7; -1: never.
 	RetryCount, RNRRetry int
 	// MinRNRTimer is the code of how long the peer shall wait when this end is not
 	// ready, see [ib.RNRDelay]. 0: 12, 0.64 ms.
