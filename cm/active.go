@@ -37,7 +37,7 @@ func (m *Machine) newConn(peer Peer, tid uint64) *conn {
 func (m *Machine) newTID() uint64 { return uint64(m.cfg.Rand())<<32 | uint64(m.cfg.Rand()) }
 
 // receiveREP: the peer accepts.
-func (m *Machine) receiveREP(from Peer, h *mad.Header, b []byte) {
+func (m *Machine) receiveREP(now clock.Time, from Peer, h *mad.Header, b []byte) {
 	var rep mad.REP
 	rep.Decode(b[mad.HeaderLen:])
 	c := m.from(&from, rep.LocalID, rep.RemoteID)
@@ -56,6 +56,9 @@ func (m *Machine) receiveREP(from Peer, h *mad.Header, b []byte) {
 			m.say(c, &mad.REJ{LocalID: mad.CommID(c.id), RemoteID: c.remote, About: mad.WhichREP, Reason: mad.RejStaleConnection})
 			m.drop(c)
 			m.event(EventUnreachable, c.id, c.peer, nil)
+			// As with a REQ, the peer has forgotten the old one (IBA vol.1
+			// 12.9.8.3.1).
+			m.forgotten(now, old)
 			return
 		}
 		c.sent = false // the REQ has done its work

@@ -179,7 +179,7 @@ func (m *Machine) Receive(now clock.Time, from Peer, b []byte) {
 	case mad.AttrREJ:
 		m.receiveREJ(now, from, b)
 	case mad.AttrREP:
-		m.receiveREP(from, &h, b)
+		m.receiveREP(now, from, &h, b)
 	case mad.AttrRTU:
 		m.receiveRTU(from, b)
 	case mad.AttrDREQ:

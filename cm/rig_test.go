@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ type script struct {
 	ends [2]*end
 	log  []string
 	lose func(from int, a mad.Attr) bool // nil: nothing is lost
+	keep map[mad.Attr][]byte             // if not nil, the last datagram of each kind
 }
 
 type end struct {
@@ -38,6 +40,9 @@ const service = mad.ServiceID(0x0000000001061c06)
 
 // The timeouts of a script: 4.096 µs · 2^18 and twice 4.096 µs · 2^14.
 const wait = 1073741824*time.Nanosecond + 2*67108864*time.Nanosecond
+
+// cmTimewait is how long a script's machines remember what has ended.
+const cmTimewait = 2 * time.Second
 
 func newScript(t *testing.T, cfg cm.Config) *script {
 	s := &script{t: t}
@@ -93,6 +98,9 @@ func (s *script) settle() {
 				var h mad.Header
 				h.Decode(b[:])
 				text := e.name + "→" + s.ends[1-i].name + " " + describe(h.Attr, b[mad.HeaderLen:])
+				if s.keep != nil {
+					s.keep[h.Attr] = slices.Clone(b[:])
+				}
 				if s.lose != nil && s.lose(i, h.Attr) {
 					s.note("%s, lost", text)
 					continue
