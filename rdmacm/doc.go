@@ -4,7 +4,8 @@
 // RNICs, another program of this package.
 //
 //	Open(device) ── Manager ─┬─ Resolve ── Route ─┬─ Dial ───── Conn      port space TCP: RC and UC
-//	                         │                    └─ Lookup ─── Datagram  port space UDP: UD
+//	                         │                    ├─ Lookup ─── Datagram  port space UDP: UD
+//	                         │                    └─ Join ───── Group     of multicast
 //	                         └─ Listen ─── Listener ── Next ── Request ─┬─ Accept ── Conn
 //	                                                                    ├─ AcceptUD
 //	                                                                    └─ Reject
@@ -17,7 +18,9 @@
 //
 // Dial and Accept take a queue pair in Reset or Init and bring it to RTS. Post
 // receives before, in Init ([verbs.QP.ToInit]): the first message may come with
-// the connection. When a connection ends, by either end, its queue pair goes to
+// the connection. It establishes the connection, too, where the peer's RTU is lost
+// (IBA vol.1 12.9.7.2): the event COMM_EST of such a queue pair is the manager's
+// and not to be had from the device. When a connection ends, by either end, its queue pair goes to
 // Error, so that what is posted is flushed. It stays the caller's.
 //
 // # Errors and events
@@ -32,5 +35,5 @@
 //
 // Read manager.go (the goroutine, the lock), route.go, option.go, dial.go,
 // listen.go, conn.go, qp.go (what CM parameters mean to a queue pair),
-// datagram.go, event.go, error.go.
+// datagram.go, group.go, event.go, inbox.go, error.go.
 package rdmacm

@@ -51,14 +51,18 @@ type user interface {
 
 // Open makes the connection manager of a device. The error matches ErrBusy if
 // it has one already.
-func Open(dev *verbs.Device) (*Manager, error) {
+func Open(dev *verbs.Device) (*Manager, error) { return open(dev, cm.Config{}) }
+
+// open is Open with another configuration of the machine.
+func open(dev *verbs.Device, cfg cm.Config) (*Manager, error) {
+	cfg.GUID, cfg.Rand = dev.Attr().GUID, random32
 	gsi, err := dev.OpenGSI()
 	if err != nil {
 		return nil, fmt.Errorf("open connection manager of device %v: %w", dev, err)
 	}
 	m := &Manager{
 		dev: dev, gsi: gsi, rows: dev.GIDs(), mtu: dev.Port().ActiveMTU, clock: clock.NewReal(), kick: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
-		machine: cm.New(cm.Config{GUID: dev.Attr().GUID, Rand: random32}),
+		machine: cm.New(cfg),
 		users:   make(map[cm.ID]user), listeners: make(map[mad.ServiceID]*Listener), groups: make(map[*Group]struct{}),
 		accepting: make(map[ib.QPN]cm.ID),
 		nextPort:  firstPort + uint16(random32()%(lastPort-firstPort)),

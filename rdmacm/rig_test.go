@@ -2,7 +2,9 @@ package rdmacm_test
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
+	"os"
 	"testing"
 	"time"
 
@@ -15,7 +17,13 @@ import (
 	"github.com/verbena-rdma/verbena/verbs"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if to := os.Getenv(killedPeer); to != "" {
+		fmt.Fprintln(os.Stderr, runKilledPeer(to))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // side is a device with a connection manager and what queue pairs need.
 type side struct {
@@ -52,7 +60,7 @@ func (s *side) equip() {
 	t := s.t
 	t.Helper()
 	var err error
-	if s.m, err = rdmacm.Open(s.dev); err != nil {
+	if s.m, err = rdmacm.OpenTimewait(s.dev, 200*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
