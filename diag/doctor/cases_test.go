@@ -224,3 +224,23 @@ func unpack(t *testing.T, name string) string {
 	}
 	return dir
 }
+
+// Nothing fails on a host where nothing is wrong.
+func TestHealthyHosts(t *testing.T) {
+	rules := builtin(t)
+	cases := load(t, "testdata/healthy")
+	if len(cases) < 10 {
+		t.Fatalf("%d healthy hosts, want 10", len(cases))
+	}
+	for i := range cases {
+		r := doctor.Examine(cases[i].in, rules)
+		for _, f := range r.Findings {
+			if f.Status == doctor.Fail {
+				t.Errorf("%s: %s fails at %s: %v", cases[i].name, f.Rule, f.Where, f.Evidence)
+			}
+		}
+		if len(r.Passed) < 5 {
+			t.Errorf("%s: only %d checks passed: too little is recorded to call it healthy", cases[i].name, len(r.Passed))
+		}
+	}
+}
