@@ -11,6 +11,7 @@ var commands = []func(app) *cobra.Command{
 	app.pingpongCommand,
 	app.perfCommand,
 	app.simCommand,
+	app.probeCommand,
 	app.decodeCommand,
 	app.installToolsCommand,
 	app.versionCommand,

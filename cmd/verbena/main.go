@@ -43,6 +43,10 @@ func run(ctx context.Context, a app, args []string) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	cmd, err := root.ExecuteContextC(ctx)
 	var quiet *quietError
+	status := 1
+	if e := (*statusError)(nil); errors.As(err, &e) {
+		status = e.status
+	}
 	switch {
 	case err == nil:
 		return 0
@@ -56,7 +60,7 @@ func run(ctx context.Context, a app, args []string) int {
 	if out.n == 0 && slices.Contains(rest, "--json") {
 		_ = writeJSON(a.out, map[string]string{"program": cmd.CommandPath(), "error": oneLine(err.Error())})
 	}
-	return 1
+	return status
 }
 
 // counter counts what a command has written.
@@ -76,6 +80,15 @@ func (c *counter) Write(b []byte) (int, error) {
 type quietError struct{ status int }
 
 func (e *quietError) Error() string { return fmt.Sprintf("exit status %d", e.status) }
+
+// statusError is an error with an exit status of its own.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e *statusError) Error() string { return e.err.Error() }
+func (e *statusError) Unwrap() error { return e.err }
 
 // oneLine joins the lines of a message.
 func oneLine(s string) string {

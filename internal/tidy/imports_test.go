@@ -24,6 +24,7 @@ var layers = []struct {
 	{"ib", nil},
 	{"clock", nil},
 	{"frame", nil},
+	{"diag/probe", []string{"ib", "wire/..."}},
 	{"wire/...", []string{"ib", "wire/..."}},
 	{"mem", []string{"ib"}},
 	{"transport/...", []string{"ib", "clock", "wire/...", "mem", "transport/..."}},

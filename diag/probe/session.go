@@ -1,0 +1,173 @@
+package probe
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// maxSightings bounds what is kept of one session.
+const maxSightings = 1 << 14
+
+// session is what one end has heard of one conversation. It is safe for
+// concurrent use.
+type session struct {
+	token token
+	peer  netip.Addr // without zone: nobody else is heard
+
+	mu        sync.Mutex
+	seen      map[uint32]*Sighting
+	echoes    map[uint32]echo
+	witnesses int
+	notices   []Notice
+	strangers int // packets with the token from other addresses, not kept
+	order     uint32
+	lastOn    map[uint32]int // by sequence number: the interface of the first capture
+	changed   chan struct{}  // closed and made anew when something was heard
+}
+
+// echo is an answer to a probe: four instants, the first and last on this
+// host's clock.
+type echo struct{ sent, heard, echoed, back int64 }
+
+func newSession(t token, peer netip.Addr) *session {
+	return &session{
+		token: t, peer: peer.Unmap().WithZone(""), seen: map[uint32]*Sighting{}, echoes: map[uint32]echo{},
+		lastOn: map[uint32]int{}, changed: make(chan struct{}),
+	}
+}
+
+// arrival is one packet at one ear.
+type arrival struct {
+	d        datagram
+	src      netip.AddrPort
+	dst      netip.AddrPort
+	at       int64
+	tos, ttl uint8
+	size     int  // of the IP packet
+	df       int8 // 1, 0, -1
+	icrc     bool
+	capture  bool
+	ifindex  int // of a capture
+}
+
+// hear keeps an arrival. first says that it is to be answered: a probe that
+// was not heard before.
+func (s *session) hear(a *arrival) (first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := ""
+	if got := a.src.Addr().Unmap().WithZone(""); got != s.peer {
+		from = got.String()
+		s.strangers++
+	}
+	defer s.signal()
+	switch a.d.kind {
+	case kindWitness:
+		if from == "" && s.witnesses < maxSightings {
+			s.witnesses++
+		}
+		return from == ""
+	case kindEcho:
+		if _, ok := s.echoes[a.d.seq]; !ok && from == "" && len(s.echoes) < maxSightings {
+			s.echoes[a.d.seq] = echo{a.d.sentAt, a.d.heard, a.d.echoed, a.at}
+		}
+		return false
+	}
+	g := s.seen[a.d.seq]
+	if g == nil {
+		if len(s.seen) >= maxSightings {
+			return false
+		}
+		g = &Sighting{
+			Seq: a.d.seq, At: a.at, Order: s.order, Path: a.d.path, TOS: a.tos, TTL: a.ttl, Size: a.size, Port: a.src.Port(), DF: -1, From: from,
+		}
+		s.order++
+		s.seen[a.d.seq] = g
+		first = from == ""
+	}
+	if a.icrc {
+		g.ICRC = 1
+	}
+	if a.df >= 0 {
+		g.DF = a.df
+	}
+	if !a.capture {
+		g.Socket++
+		return first
+	}
+	// A frame passes a VLAN or bond interface and the one beneath: count one.
+	if g.Capture == 0 {
+		s.lastOn[a.d.seq] = a.ifindex
+	}
+	if s.lastOn[a.d.seq] == a.ifindex {
+		g.Capture++
+	}
+	return first
+}
+
+// complain keeps an ICMP error.
+func (s *session) complain(n Notice) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notices = note(s.notices, n)
+	s.signal()
+}
+
+func (s *session) signal() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// await waits until enough is true of the session, the time has passed or ctx
+// ends. enough is called with the session locked.
+func (s *session) await(ctx context.Context, d time.Duration, enough func() bool) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	for {
+		s.mu.Lock()
+		done, changed := enough(), s.changed
+		s.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-changed:
+		case <-t.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// report returns what was seen of n sequence numbers from first on, after all
+// of them are there, by the socket if one listens, or the time has passed.
+func (s *session) report(ctx context.Context, first uint32, n, want int, socket bool, d time.Duration) []Sighting {
+	s.await(ctx, d, func() bool {
+		have := 0
+		for i := range n {
+			if g := s.seen[first+uint32(i)]; g != nil && (!socket || g.Socket > 0) {
+				have++
+			}
+		}
+		return have >= want
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Sighting
+	for i := range n {
+		if g := s.seen[first+uint32(i)]; g != nil {
+			out = append(out, *g)
+		}
+	}
+	return out
+}
+
+// said returns the ICMP errors so far.
+func (s *session) said() []Notice {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Notice(nil), s.notices...)
+}
