@@ -36,6 +36,7 @@ packages=(
   perftest ibverbs-utils rdmacm-utils ibverbs-providers librdmacm1 infiniband-diags
   gcc libc6-dev libibverbs-dev                       # for test/interop/peer; and go test -race wants cgo
   tshark tcpdump iperf3 netcat-openbsd iputils-ping procps
+  nftables                                           # breaks the networks that verbena probe is tried on
   qemu-user                                          # runs the arm64 build of test/interop/digest
 )
 

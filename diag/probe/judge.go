@@ -113,7 +113,7 @@ func (p *prober) direction(rec *record, from, to Host) Direction {
 			d.ClearedDF++
 		}
 	}
-	p.verdict(&d, rec, from, to)
+	p.verdict(&d, rec, to)
 	p.classes(&d, rec)
 	p.mtu(&d, rec, from)
 	d.burst(rec, p.cfg.Burst)
@@ -182,7 +182,7 @@ func (p *prober) path(rec *record, i int, to Host) Path {
 const minForDead = 5
 
 // verdict says whether the port is open.
-func (p *prober) verdict(d *Direction, rec *record, from, to Host) {
+func (p *prober) verdict(d *Direction, rec *record, to Host) {
 	var socket, capture, left int
 	for i := range rec.reach {
 		t := &rec.reach[i]

@@ -144,33 +144,30 @@ type Hearing struct {
 func (l *Listener) Serve(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
-	errs := make(chan error, len(l.tcp))
+	done := make(chan struct{}, len(l.tcp))
 	l.mu.Lock()
 	if l.shut {
-		errs <- nil
+		done <- struct{}{}
 	} else {
 		for _, t := range l.tcp {
-			l.wg.Go(func() { errs <- l.accept(ctx, t) })
+			l.wg.Go(func() { l.accept(ctx, t); done <- struct{}{} })
 		}
 	}
 	l.mu.Unlock()
-	err := <-errs
-	if ctx.Err() != nil {
-		err = nil
-	}
-	return errors.Join(err, l.Close())
+	<-done
+	return l.Close()
 }
 
-func (l *Listener) accept(ctx context.Context, t net.Listener) error {
+func (l *Listener) accept(ctx context.Context, t net.Listener) {
 	for {
 		c, err := t.Accept()
 		if errors.Is(err, net.ErrClosed) {
-			return nil
+			return
 		}
 		if err != nil {
 			// Out of descriptors, or a connection that was reset: others may come.
 			if !pause(ctx, time.Now().Add(100*time.Millisecond)) {
-				return nil
+				return
 			}
 			continue
 		}

@@ -127,12 +127,6 @@ func (d *datagram) decode(b []byte) bool {
 	return d.decodePayload(p.Payload)
 }
 
-// decodeQuoted fills d from what an ICMP error quotes of a UDP payload, which
-// may be cut.
-func (d *datagram) decodeQuoted(b []byte) bool {
-	return len(b) >= wire.BTHLen && wire.Opcode(b[0]) == wire.UCSendOnly && d.decodePayload(b[wire.BTHLen:])
-}
-
 func (d *datagram) decodePayload(b []byte) bool {
 	if len(b) < payloadLen-8 || binary.BigEndian.Uint32(b) != magic || b[5] > 1 {
 		return false

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"fmt"
 	"net/netip"
 	"time"
 )
@@ -28,6 +29,17 @@ func (s Status) String() string {
 
 // MarshalText writes the name.
 func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the name.
+func (s *Status) UnmarshalText(b []byte) error {
+	for i, name := range statusNames {
+		if string(b) == name {
+			*s = Status(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("status %.32q is not known", b)
+}
 
 // ExitCode is the exit status of a program that ends with s: 0 ok, 1 warn,
 // 2 fail, 3 cannot judge.

@@ -74,6 +74,7 @@ func (s *session) hear(a *arrival) (first bool) {
 			s.echoes[a.d.seq] = echo{a.d.sentAt, a.d.heard, a.d.echoed, a.at}
 		}
 		return false
+	case kindProbe:
 	}
 	g := s.seen[a.d.seq]
 	if g == nil {

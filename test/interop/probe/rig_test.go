@@ -1,0 +1,203 @@
+//go:build linux
+
+package probe
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/verbena-rdma/verbena/diag/probe"
+	"github.com/verbena-rdma/verbena/internal/need"
+	"github.com/verbena-rdma/verbena/test/interop/netns"
+)
+
+var built struct {
+	once sync.Once
+	dir  string
+	path string
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.dir != "" {
+		os.RemoveAll(built.dir)
+	}
+	os.Exit(code)
+}
+
+// verbena is the program, built once: sockets of this process's goroutines would
+// be in the namespace of the test.
+func verbena(t *testing.T) string {
+	t.Helper()
+	built.once.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "verbena-probe-"); built.err != nil {
+			return
+		}
+		built.path = filepath.Join(built.dir, "verbena")
+		out, err := exec.Command("go", "build", "-o", built.path, "github.com/verbena-rdma/verbena/cmd/verbena").CombinedOutput()
+		if err != nil {
+			built.err = fmt.Errorf("build verbena: %w\n%s", err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.path
+}
+
+// The addresses of the two ends.
+const (
+	a4, b4 = "10.1.0.1", "10.3.0.1"
+	a6, b6 = "fd01::1", "fd03::1"
+)
+
+// rig is a chain of two hosts and two routers.
+type rig struct {
+	t          *testing.T
+	a, r, q, b *netns.Space
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	if _, err := exec.LookPath("nft"); err != nil {
+		need.Missing(t, "needs nftables: %v (scripts/judges.sh installs it)", err)
+	}
+	x := &rig{t, netns.New(t), netns.New(t), netns.New(t), netns.New(t)}
+	netns.Join(x.a, "e0", x.r, "left")
+	netns.Join(x.r, "right", x.q, "left")
+	netns.Join(x.q, "right", x.b, "e0")
+	address := func(s *netns.Space, dev string, net, host int) {
+		s.Run(fmt.Sprintf("ip addr add 10.%d.0.%d/24 dev %s", net, host, dev), fmt.Sprintf("ip addr add fd0%d::%d/64 dev %s nodad", net, host, dev))
+	}
+	address(x.a, "e0", 1, 1)
+	address(x.r, "left", 1, 2)
+	address(x.r, "right", 2, 1)
+	address(x.q, "left", 2, 2)
+	address(x.q, "right", 3, 2)
+	address(x.b, "e0", 3, 1)
+	for _, s := range []*netns.Space{x.r, x.q} {
+		s.Run("sysctl -qw net.ipv4.ip_forward=1", "sysctl -qw net.ipv6.conf.all.forwarding=1",
+			"sysctl -qw net.ipv4.icmp_ratelimit=0", "sysctl -qw net.ipv6.icmp.ratelimit=0")
+	}
+	x.a.Run("ip route add default via 10.1.0.2", "ip route add default via fd01::2")
+	x.r.Run("ip route add 10.3.0.0/24 via 10.2.0.2", "ip route add fd03::/64 via fd02::2")
+	x.q.Run("ip route add 10.1.0.0/24 via 10.2.0.1", "ip route add fd01::/64 via fd02::1")
+	x.b.Run("ip route add default via 10.3.0.2", "ip route add default via fd03::2")
+	return x
+}
+
+// nft makes a chain at a hook of one of the four and puts rules into it.
+func (x *rig) nft(s *netns.Space, hook string, rules ...string) {
+	x.t.Helper()
+	kind := "filter"
+	if hook == "postrouting" {
+		kind = "nat"
+	}
+	all := append([]string{"add table inet t", fmt.Sprintf("add chain inet t %s { type %s hook %s priority 0 ; }", hook, kind, hook)}, rules...)
+	for i, c := range all {
+		if i > 1 {
+			c = fmt.Sprintf("add rule inet t %s %s", hook, c)
+		}
+		if out, err := s.Output("nft", c); err != nil {
+			x.t.Fatalf("nft %s: %v\n%s", c, err, out)
+		}
+	}
+}
+
+// mtu sets both ends of a link: "a-r", "r-q" or "q-b".
+func (x *rig) mtu(link string, n int) {
+	x.t.Helper()
+	ends := map[string][2]struct {
+		s   *netns.Space
+		dev string
+	}{
+		"a-r": {{x.a, "e0"}, {x.r, "left"}}, "r-q": {{x.r, "right"}, {x.q, "left"}}, "q-b": {{x.q, "right"}, {x.b, "e0"}},
+	}[link]
+	for _, e := range ends {
+		e.s.Run(fmt.Sprintf("ip link set %s mtu %d", e.dev, n))
+	}
+}
+
+// listen starts a listener on b and waits until it says that it listens.
+func (x *rig) listen(args ...string) {
+	x.t.Helper()
+	cmd := exec.Command(verbena(x.t), append([]string{"probe", "--listen"}, args...)...)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	if err := x.b.Start(cmd); err != nil {
+		x.t.Fatal(err)
+	}
+	x.t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGINT)
+		if err := cmd.Wait(); err != nil {
+			x.t.Errorf("listener: %v\n%s", err, errs.String())
+		}
+		if x.t.Failed() {
+			x.t.Logf("the listener said:\n%s", errs.String())
+		}
+	})
+	in := bufio.NewScanner(out)
+	n := 0
+	for n < 2 && in.Scan() {
+		if strings.HasPrefix(in.Text(), "listening on") {
+			n++
+		}
+	}
+	if n < 2 && len(args) == 0 {
+		x.t.Fatalf("the listener does not listen: %s", errs.String())
+	}
+	go func() {
+		for in.Scan() { // it must not block
+		}
+	}()
+}
+
+// document is what the program prints.
+type document struct {
+	Status probe.Status
+	Hosts  []probe.Result
+}
+
+// probe runs the probe on a and returns its document and exit status.
+func (x *rig) probe(args ...string) (document, int) {
+	x.t.Helper()
+	cmd := exec.Command(verbena(x.t), append([]string{"probe", "--json"}, args...)...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := x.a.Start(cmd); err != nil {
+		x.t.Fatal(err)
+	}
+	ended := time.AfterFunc(3*time.Minute, func() { _ = cmd.Process.Kill() })
+	defer ended.Stop()
+	err := cmd.Wait()
+	var status *exec.ExitError
+	if err != nil && !errors.As(err, &status) {
+		x.t.Fatal(err)
+	}
+	var doc document
+	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
+		x.t.Fatalf("the probe's document: %v\n%s\n%s", err, out.String(), errs.String())
+	}
+	x.t.Cleanup(func() {
+		if x.t.Failed() {
+			x.t.Logf("the document:\n%s", out.String())
+		}
+	})
+	return doc, cmd.ProcessState.ExitCode()
+}
