@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/verbena-rdma/verbena/wire/ip"
@@ -157,7 +158,11 @@ func (p *prober) measure(ctx context.Context) error {
 		}
 	}
 	for _, w := range []*way{fwd, rev} {
-		if arrived(w.rec.reach) == 0 {
+		from, to := p.r.Here, p.r.There
+		if w == rev {
+			from, to = to, from
+		}
+		if !slices.ContainsFunc(w.rec.reach, func(t trial) bool { return p.heard(&t, to) }) {
 			if err := p.askWitness(ctx, fwd); err != nil {
 				return err
 			}
@@ -166,10 +171,6 @@ func (p *prober) measure(ctx context.Context) error {
 		var err error
 		if w.rec.class, err = w.run(ctx, p.classPlan(), w.interval); err != nil {
 			return err
-		}
-		from := p.r.Here
-		if w == rev {
-			from = p.r.There
 		}
 		if err = w.findMTU(ctx, p, from.MTU); err != nil {
 			return err

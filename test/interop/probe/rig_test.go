@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,6 +31,11 @@ var built struct {
 }
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	// Tests wait more than they work.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	if built.dir != "" {
 		os.RemoveAll(built.dir)
@@ -130,6 +136,22 @@ func (x *rig) mtu(link string, n int) {
 	}
 }
 
+// mend undoes what faults have done.
+func (x *rig) mend() {
+	x.t.Helper()
+	for _, s := range []*netns.Space{x.a, x.r, x.q, x.b} {
+		s.Run("nft flush ruleset")
+	}
+	for _, link := range []string{"a-r", "r-q", "q-b"} {
+		x.mtu(link, 1500)
+	}
+	_, _ = x.r.Output("tc", "qdisc", "del", "dev", "right", "root") // most have none
+	for _, s := range []*netns.Space{x.a, x.b} {
+		// What an ICMP error has taught about the way.
+		s.Run("ip route flush cache", "ip -6 route flush cache")
+	}
+}
+
 // listen starts a listener on b and waits until it says that it listens.
 func (x *rig) listen(args ...string) {
 	x.t.Helper()
@@ -143,13 +165,14 @@ func (x *rig) listen(args ...string) {
 	if err := x.b.Start(cmd); err != nil {
 		x.t.Fatal(err)
 	}
-	x.t.Cleanup(func() {
+	t := x.t // of the rig, not of the fault
+	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGINT)
 		if err := cmd.Wait(); err != nil {
-			x.t.Errorf("listener: %v\n%s", err, errs.String())
+			t.Errorf("listener: %v\n%s", err, errs.String())
 		}
-		if x.t.Failed() {
-			x.t.Logf("the listener said:\n%s", errs.String())
+		if t.Failed() {
+			t.Logf("the listener said:\n%s", errs.String())
 		}
 	})
 	in := bufio.NewScanner(out)
