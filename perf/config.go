@@ -72,6 +72,7 @@ type Config struct {
 	SL          uint8
 	TClass      uint8
 	Both        bool
+	DCQCN       verbs.DCQCN // congestion control of this end's device
 	Events      bool
 	NoPeak      bool
 	CompareSwap bool // ATOMIC: compare and swap instead of fetch and add

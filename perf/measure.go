@@ -30,6 +30,8 @@ type Outcome struct {
 	Compared uint64 // bytes, of both ends
 	Lost     uint64 // messages, on UC and UD
 	CPU      time.Duration
+	// Congestion is the end state of each queue pair, with DCQCN on.
+	Congestion []verbs.Congestion
 }
 
 // cacheLine is what this end tells its peer; a peer with longer lines wins.
@@ -48,6 +50,12 @@ func Run(ctx context.Context, cfg Config) (*Outcome, error) {
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = clock.NewReal()
+	}
+	if _, err := cfg.DCQCN.Params(); err != nil {
+		return o, usage("--dcqcn: %v", err)
+	}
+	if cfg.DCQCN.On() {
+		cfg.Open = withDCQCN(cfg.Open, cfg.DCQCN)
 	}
 	t := &test{cfg: &cfg, out: o, plan: handshake.PlanOf(cfg.Verb, cfg.Latency), op: cfg.operation()}
 	err := t.run(ctx)
@@ -123,6 +131,7 @@ func (t *test) run(ctx context.Context) error {
 		return explain(err, c.Timeout)
 	}
 	t.out.CPU = cpuTime() - cpu
+	t.congestion()
 	if err := t.end(); err != nil {
 		return err
 	}

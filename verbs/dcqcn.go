@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/verbena-rdma/verbena/clock"
+	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/rnic"
 	"github.com/verbena-rdma/verbena/transport/dcqcn"
 )
@@ -179,6 +180,7 @@ func (d *Device) ownDCQCN(c *DCQCN) (*DCQCN, *rnic.DCQCN, error) {
 // Congestion is the state of a queue pair's congestion control at an instant.
 // Rates are in bits a second.
 type Congestion struct {
+	QPN   ib.QPN
 	DCQCN DCQCN // what holds for it: its own, or the device's
 	Own   bool  // it has its own
 
@@ -206,7 +208,7 @@ func (q *QP) Congestion() (c Congestion) {
 		if q.dead.Load() {
 			return
 		}
-		c.DCQCN, c.Own = d.dcqcn, q.dcqcn != nil
+		c.QPN, c.DCQCN, c.Own = q.Num(), d.dcqcn, q.dcqcn != nil
 		if c.Own {
 			c.DCQCN = *q.dcqcn
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/verbena-rdma/verbena/perf"
 	"github.com/verbena-rdma/verbena/perf/handshake"
 	"github.com/verbena-rdma/verbena/perf/report"
+	"github.com/verbena-rdma/verbena/transport/dcqcn"
 )
 
 func (a app) perfCommand() *cobra.Command {
@@ -43,6 +44,8 @@ type testFlags struct {
 	sl, tclass, tos                  int
 	maxLat                           float64
 	json, outJSON, version           bool
+	dcqcn, lineRate                  string
+	knobs                            []string
 }
 
 // testCommand makes the command of one test under the name use.
@@ -141,6 +144,9 @@ func (t *testFlags) flags(f *pflag.FlagSet) {
 		_ = f.MarkHidden(n)
 	}
 	f.BoolVar(&t.json, "json", false, "print one JSON document instead of tables")
+	f.StringVar(&t.dcqcn, "dcqcn", "", "congestion control of this end: paper, mlx5 or hpcc; default: off")
+	f.StringArrayVar(&t.knobs, "dcqcn-set", nil, "with --dcqcn: one of its knobs, name=value; may be given again")
+	f.StringVar(&t.lineRate, "line-rate", "", "with --dcqcn: rate of a queue pair that nobody slows, such as 10Gbps; default: the interface's")
 	f.Float64Var(&c.MinGbps, "min-bw", 0, "exit with 1 when the average bandwidth is below so many Gb/s")
 	f.Float64Var(&t.maxLat, "max-lat", 0, "exit with 1 when the average latency is above so many microseconds")
 	f.BoolVar(&c.Plot, "histogram", false, "latency: plot the distribution")
@@ -287,7 +293,40 @@ func (t *testFlags) complete(f *pflag.FlagSet, args []string) error {
 			return fmt.Errorf("%s %g: must not be negative", r.name, r.v)
 		}
 	}
+	if err := t.congestion(); err != nil {
+		return err
+	}
 	return t.checkOutput()
+}
+
+// congestion takes over what flags say of DCQCN.
+func (t *testFlags) congestion() error {
+	d := &t.cfg.DCQCN
+	d.Preset = t.dcqcn
+	if t.dcqcn == "" && (len(t.knobs) > 0 || t.lineRate != "") {
+		return errors.New("--dcqcn-set, --line-rate: belong to --dcqcn")
+	}
+	if t.lineRate != "" {
+		rate, err := dcqcn.ParseRate(t.lineRate)
+		if err != nil {
+			return fmt.Errorf("--line-rate: %w", err)
+		}
+		d.LineRate = rate
+	}
+	for _, k := range t.knobs {
+		name, value, ok := strings.Cut(k, "=")
+		if !ok {
+			return fmt.Errorf("--dcqcn-set %s: must be name=value", k)
+		}
+		if d.Knobs == nil {
+			d.Knobs = map[string]string{}
+		}
+		d.Knobs[name] = value
+	}
+	if _, err := d.Params(); err != nil {
+		return fmt.Errorf("--dcqcn: %w", err)
+	}
+	return nil
 }
 
 func (t *testFlags) checkOutput() error {
@@ -387,6 +426,12 @@ func (t *testFlags) document(f *pflag.FlagSet, o *perf.Outcome, err error) []byt
 	}
 	if !o.Remote.IsZero() {
 		d.Remote = report.GIDText(o.Remote)
+	}
+	for _, c := range o.Congestion {
+		d.DCQCN = append(d.DCQCN, report.CongestionJSON{
+			QPN: uint32(c.QPN), Phase: c.Phase.String(), Rate: float64(c.Rc) / 1e6, Target: float64(c.Rt) / 1e6, Alpha: c.Alpha,
+			CNPsHandled: c.CNPsHandled, Cuts: c.Cuts, Marked: c.Marked, CNPsSent: c.CNPsSent,
+		})
 	}
 	for _, r := range o.Bandwidth {
 		d.Results = append(d.Results, r.JSON())

@@ -63,6 +63,20 @@ func finite(v float64) float64 {
 	return v
 }
 
+// CongestionJSON is the end state of one queue pair's congestion control in the
+// document of --json.
+type CongestionJSON struct {
+	QPN         uint32  `json:"qpn"`
+	Phase       string  `json:"phase"`
+	Rate        float64 `json:"rate_mbps"`
+	Target      float64 `json:"target_mbps"`
+	Alpha       float64 `json:"alpha"`
+	CNPsHandled uint64  `json:"cnps_handled"`
+	Cuts        uint32  `json:"cuts"`
+	Marked      uint64  `json:"packets_marked"`
+	CNPsSent    uint64  `json:"cnps_sent"`
+}
+
 // Document is what --json prints, whatever happens: results, or an error, or
 // both when a limit was missed.
 type Document struct {
@@ -79,7 +93,9 @@ type Document struct {
 	Verified *bool `json:"verified"`
 	// CPUSeconds is the processor time of this process during the runs.
 	CPUSeconds float64 `json:"cpu_seconds,omitempty"`
-	Error      string  `json:"error,omitempty"`
+	// DCQCN is the end state of the queue pairs where congestion control was on.
+	DCQCN []CongestionJSON `json:"dcqcn,omitempty"`
+	Error string           `json:"error,omitempty"`
 }
 
 // Append appends the document, indented and with a closing newline.

@@ -235,7 +235,7 @@ func hopDCQCN() verbs.DCQCN {
 
 const (
 	warmUp  = time.Second
-	measure = 3 * time.Second
+	measure = 5 * time.Second
 	// longGap between completions of a flow says that this host did not run it.
 	longGap = 150 * time.Millisecond
 )
@@ -383,8 +383,7 @@ func TestDCQCNNotificationsOnTheWire(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	s := d.dev.Stats()
-	sent := s.Get("np_cnp_sent")
+	end := time.Now()
 	for i, f := range flows {
 		q := f.qp.Congestion()
 		if st := f.from.dev.Stats(); st.Get("rp_cnp_handled") != q.CNPsHandled || q.CNPsHandled == 0 || q.Cuts == 0 {
@@ -394,11 +393,13 @@ func TestDCQCNNotificationsOnTheWire(t *testing.T) {
 			t.Errorf("flow %d: %d CNPs for %d marks", i, p.CNPsSent, p.Marked)
 		}
 	}
+	sent := func() uint64 { return d.dev.Stats().Get("np_cnp_sent") }
 	until(t, "all CNPs are recorded", func() bool {
 		n := uint64(0)
 		eachCNP(t, name, func([]byte) { n++ })
-		return n >= sent
+		return n >= sent() && time.Since(end) > 5*interval // the last marks are answered later
 	})
+	least := sent()
 	if err := rec.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -406,8 +407,8 @@ func TestDCQCNNotificationsOnTheWire(t *testing.T) {
 		t.Fatalf("tcpdump: %v", err)
 	}
 	cnps := notifications(t, name)
-	if uint64(len(cnps)) != sent || sent == 0 {
-		t.Errorf("%d CNPs sent, tshark finds %d", sent, len(cnps))
+	if n := uint64(len(cnps)); n < least || n > sent() || n == 0 {
+		t.Errorf("%d CNPs sent, tshark finds %d", sent(), n)
 	}
 	at := map[ib.QPN][]float64{}
 	for _, n := range cnps {

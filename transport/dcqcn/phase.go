@@ -1,6 +1,9 @@
 package dcqcn
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Phase is where a reaction point stands.
 type Phase uint8
@@ -47,7 +50,7 @@ func (p *Params) Phase(s *State, line uint64) Phase {
 }
 
 // FormatRate writes a rate in bit/s as knobs do: "40Gbps".
-func FormatRate(bps uint64) string { return Knob{form: rate}.format(int64(min(bps, maxRate))) }
+func FormatRate(bps uint64) string { return Knob{form: rate}.format(int64(min(bps, math.MaxInt64))) }
 
 // ParseRate reads a rate: a bare number of Mb/s, or a number with kbps, Mbps or
 // Gbps. The error says what is allowed; ok values are 1 bit/s to 1 Pb/s.
