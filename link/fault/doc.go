@@ -5,6 +5,8 @@
 //	rules, err := fault.Parse("drop 3rd read-response qp=0x11; loss 1%; delay 1ms 5%")
 //	l, err := fault.New(inner, fault.Config{Rules: rules, Seed: 7})
 //
+// Links of whole Ethernet frames too: rules see the packets in them (ether.go).
+//
 // Rules work on what comes in unless they say out. Each rule is a stage that a
 // packet passes, in the order of the list; a packet that one stage drops, the
 // next does not see. Each rule has its own random numbers, so that what it does
@@ -20,5 +22,5 @@
 // What passes untouched is not copied; what is held is.
 //
 // Read rule.go (what rules are), parse.go (their text), stage.go (a rule at
-// work), fault.go (the link), in.go, out.go.
+// work), fault.go (the link), in.go, out.go, ether.go.
 package fault

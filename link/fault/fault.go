@@ -12,6 +12,7 @@ import (
 	"github.com/verbena-rdma/verbena/frame"
 	"github.com/verbena-rdma/verbena/link"
 	"github.com/verbena-rdma/verbena/link/internal/ring"
+	"github.com/verbena-rdma/verbena/wire/roce"
 )
 
 const (
@@ -51,6 +52,8 @@ type Counts struct {
 // Link is the middleware. It implements link.Link and owns the link inside.
 type Link struct {
 	inner link.Link
+	ether bool // frames are whole: see ether.go
+	env   roce.Envelope
 	seed  uint64
 
 	mu      sync.Mutex
@@ -85,13 +88,14 @@ type item struct {
 
 // New puts a link around inner, which it owns from now on.
 func New(inner link.Link, cfg Config) (*Link, error) {
-	if e := inner.Caps().Encap; e != frame.UDPPayload {
-		return nil, fmt.Errorf("fault link: frames of encapsulation %d: only UDP payloads are understood", e)
+	encap := inner.Caps().Encap
+	if encap != frame.UDPPayload && encap != frame.Ethernet {
+		return nil, fmt.Errorf("fault link: frames of encapsulation %d: only UDP payloads and whole Ethernet frames are understood", encap)
 	}
 	for cfg.Seed == 0 {
 		cfg.Seed = rand.Uint64()
 	}
-	l := &Link{inner: inner, seed: cfg.Seed, pool: ring.NewPool(bufLen), scratch: make([]frame.Rx, inBatch)}
+	l := &Link{inner: inner, ether: encap == frame.Ethernet, seed: cfg.Seed, pool: ring.NewPool(bufLen), scratch: make([]frame.Rx, inBatch)}
 	for i, r := range cfg.Rules {
 		if err := r.validate(); err != nil {
 			return nil, err

@@ -394,10 +394,10 @@ func TestRulesOfProgramsAreChecked(t *testing.T) {
 			t.Errorf("%+v: no error", r)
 		}
 	}
-	c, _ := pair.New(pair.Config{Caps: link.Caps{Encap: frame.Ethernet}})
+	c, _ := pair.New(pair.Config{Caps: link.Caps{Encap: frame.Ethernet + 1}})
 	defer c.Close()
 	if _, err := fault.New(c, fault.Config{}); err == nil {
-		t.Error("Ethernet frames: no error")
+		t.Error("frames of an unknown kind: no error")
 	}
 }
 

@@ -83,9 +83,14 @@ func (l *Link) arrive(now clock.Time, piece *frame.Rx) {
 	from := 0 // where the stretch begins to which nothing happened
 	for off := 0; off < n; off += seg {
 		end := min(off+seg, n)
-		p.b = piece.Data[off:end]
-		p.local = destQPN(p.b)
-		v := l.judge(&l.in, &p)
+		var v verdict
+		if l.packet(&p, piece.Data[off:end]) {
+			if l.ether {
+				p.peer = l.env.Src.Addr()
+			}
+			p.local = destQPN(p.b)
+			v = l.judge(&l.in, &p)
+		}
 		if !v.touched() && len(l.in.reordered) == 0 {
 			continue
 		}
@@ -120,10 +125,10 @@ func (l *Link) deliver(now clock.Time, piece *frame.Rx, off, end int, v *verdict
 	if v.ce {
 		it.rx.TOS |= ecnCE
 	}
-	if v.corrupt {
+	if v.corrupt || v.ce && l.ether {
 		it.own = l.copyOf(it.rx.Data)
 		it.rx.Data = it.own[:end-off]
-		flipBit(it.rx.Data, v.flip)
+		l.spoil(it.rx.Data, v)
 	}
 	held := v.held()
 	if held {

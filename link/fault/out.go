@@ -51,8 +51,10 @@ func (l *Link) leave(now clock.Time, r *frame.Run) {
 	touched := false
 	p := passer{peer: r.Dst, local: ib.QPN(r.QPN), tos: r.TOS, at: l.since(now)}
 	for i := range r.Segs {
-		p.b = segment(r, i)
-		v := l.judge(&l.out, &p)
+		var v verdict
+		if l.packet(&p, segment(r, i)) {
+			v = l.judge(&l.out, &p)
+		}
 		touched = touched || v.touched()
 		l.verdicts = append(l.verdicts, v)
 	}
@@ -107,13 +109,15 @@ func (l *Link) stage(now clock.Time, r *frame.Run, from, to int, tos uint8) *fra
 	c.Seg, c.Segs = min(r.Seg, c.N), to-from
 	c.Src, c.Dst, c.SrcPort, c.TOS, c.TTL = r.Src, r.Dst, r.SrcPort, tos, r.TTL
 	for i := range c.Segs {
-		moveICRC(r, segment(c, i), from+i, i)
+		l.moveICRC(r, segment(c, i), from+i, i)
 	}
 	return c
 }
 
-func moveICRC(r *frame.Run, seg []byte, from, to int) {
-	if r.Dst.Is4() {
+// moveICRC moves the ICRC of a packet to the Identification of another place in
+// a run. A whole frame has its own with it.
+func (l *Link) moveICRC(r *frame.Run, seg []byte, from, to int) {
+	if r.Dst.Is4() && !l.ether {
 		ident.Move(seg, uint16(from), uint16(to))
 	}
 }
@@ -135,17 +139,15 @@ func (l *Link) treat(now clock.Time, r *frame.Run, i int, v *verdict) {
 		copies--
 		seg := segment(r, i)
 		// Held as it will leave: alone, with Identification 0.
-		moveICRC(r, seg, i, 0)
-		if v.corrupt {
-			flipBit(seg, v.flip)
-		}
+		l.moveICRC(r, seg, i, 0)
+		l.spoil(seg, v)
 		l.hold(&l.out, now, frame.Rx{Data: seg, Src: r.Src, Dst: r.Dst, SrcPort: r.SrcPort, TOS: tos, TTL: r.TTL}, v)
-		moveICRC(r, seg, 0, i)
+		l.moveICRC(r, seg, 0, i)
 		v.corrupt = false // is done
 	}
 	for range copies {
-		if c := l.stage(now, r, i, i+1, tos); c != nil && v.corrupt {
-			flipBit(c.Buf[:c.N], v.flip)
+		if c := l.stage(now, r, i, i+1, tos); c != nil {
+			l.spoil(c.Buf[:c.N], v)
 		}
 	}
 	if !v.held() {

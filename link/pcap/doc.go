@@ -13,7 +13,8 @@
 // lengths and checksums, MACs that are derived from the addresses, and the IPv4
 // Identification with which the ICRC is right. A packet for which none is right
 // is written with Identification 0 and a comment. Frames of a link that shows
-// them whole are written as they are.
+// them whole are written as they are; those on their way out have no MAC
+// addresses yet, which the link inside writes.
 //
 // The path of the packets only copies: into batches that a goroutine encodes
 // and writes. When it cannot keep up, packets are not recorded and counted; the
