@@ -3,8 +3,10 @@ package packet_test
 import (
 	"errors"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/link"
 	"github.com/verbena-rdma/verbena/link/packet"
+	"github.com/verbena-rdma/verbena/test/interop/netns"
 	"github.com/verbena-rdma/verbena/wire/ether"
 	"github.com/verbena-rdma/verbena/wire/roce"
 )
@@ -102,32 +105,86 @@ func TestNeighbourMoves(t *testing.T) {
 	t.Error("nothing arrives at the new address")
 }
 
-// The kernel does not answer for the port, and says nothing by ICMP.
-func TestKernelKeepsQuiet(t *testing.T) {
-	c := newCable(t, 1500)
-	c.meet(t)
-	a, b := c.open(t, 0, false)
-	if _, err := a.Path(addrA, addrB, 0xC000); err != nil {
-		t.Fatal(err)
-	}
-	tx, rx := make([]frame.Run, 1), make([]frame.Rx, 1)
-	for range 10 {
-		sendOne(t, a, b, addrA, addrB, tx, rx)
-		b.Release(rx)
-	}
-	out, err := c.b.Output("cat", "/proc/net/snmp")
+// unreachable is how many ICMP messages of that kind a host has sent and heard,
+// of both families.
+func unreachable(t testing.TB, s *netns.Space) (sent, heard int) {
+	t.Helper()
+	out, err := s.Output("cat", "/proc/thread-self/net/snmp", "/proc/thread-self/net/snmp6")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rows [][]string
+	var names []string
+	seen := 0
 	for l := range strings.Lines(out) {
-		if strings.HasPrefix(l, "Icmp:") {
-			rows = append(rows, strings.Fields(l))
+		f := strings.Fields(l)
+		switch {
+		case len(f) == 0:
+		case f[0] == "Icmp:" && names == nil:
+			names = f
+		case f[0] == "Icmp:":
+			for i, name := range names {
+				n, _ := strconv.Atoi(f[i])
+				switch name {
+				case "OutDestUnreachs":
+					sent, seen = sent+n, seen+1
+				case "InDestUnreachs":
+					heard, seen = heard+n, seen+1
+				}
+			}
+		case f[0] == "Icmp6OutDestUnreachs" || f[0] == "Icmp6InDestUnreachs":
+			n, _ := strconv.Atoi(f[1])
+			if seen++; f[0] == "Icmp6OutDestUnreachs" {
+				sent += n
+			} else {
+				heard += n
+			}
 		}
 	}
-	for i, name := range rows[0] {
-		if name == "OutDestUnreachs" && rows[1][i] != "0" {
-			t.Errorf("%s ICMP messages", rows[1][i])
+	if seen != 4 {
+		t.Fatalf("%d of 4 counters in\n%s", seen, out)
+	}
+	return sent, heard
+}
+
+// The kernel does not answer for the port, and says nothing by ICMP, while a link
+// has it; without one it does, which shows that this test would see it.
+func TestKernelKeepsQuiet(t *testing.T) {
+	c := newCable(t, 1500)
+	c.meet(t)
+	// The kernel limits how many such messages it sends.
+	c.b.Run("sysctl -qw net.ipv4.icmp_ratelimit=0", "sysctl -qw net.ipv6.icmp.ratelimit=0")
+	a, b := c.open(t, 0, false)
+	ways := [][2]netip.Addr{{addrA, addrB}, {addrA6, addrB6}}
+	tx, rx := make([]frame.Run, 1), make([]frame.Rx, 1)
+	for _, w := range ways {
+		if _, err := a.Path(w[0], w[1], 0xC000); err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			sendOne(t, a, b, w[0], w[1], tx, rx)
+			b.Release(rx)
+		}
+	}
+	if sent, _ := unreachable(t, c.b); sent != 0 {
+		t.Errorf("%d ICMP messages from a host whose port is held", sent)
+	}
+	if _, heard := unreachable(t, c.a); heard != 0 {
+		t.Errorf("the peer has heard %d ICMP messages", heard)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// Over IPv6 a kernel that nobody has asked takes checksum 0 for damage, and is
+	// quiet for that reason.
+	commit(t, a, addrA, addrB)
+	for end := time.Now().Add(deadline); ; {
+		sent, _ := unreachable(t, c.b)
+		_, heard := unreachable(t, c.a)
+		if sent == 1 && heard == 1 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d sent and %d heard when nobody holds the port", sent, heard)
 		}
 	}
 }

@@ -263,7 +263,7 @@ func TestUnprivileged(t *testing.T) {
 	if err != nil {
 		need.Missing(t, "cannot run as nobody: %v\n%s", err, out)
 	}
-	for _, want := range []string{"open packet link on lo", "CAP_NET_RAW", "setcap cap_net_raw+ep", "UDP link", "EPERM true"} {
+	for _, want := range []string{"open packet link on lo", "CAP_NET_RAW", "setcap cap_net_raw+ep", "sudo", "--cap-add NET_RAW", "UDP link", "EPERM true"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%q does not say %q", out, want)
 		}
