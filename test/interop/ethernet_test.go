@@ -6,11 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"net/netip"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +18,6 @@ import (
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/link"
 	"github.com/verbena-rdma/verbena/link/packet"
-	"github.com/verbena-rdma/verbena/test/interop/judge"
 	"github.com/verbena-rdma/verbena/test/interop/netns"
 	"github.com/verbena-rdma/verbena/verbs"
 )
@@ -49,7 +44,7 @@ type wireEnd struct {
 // decides nothing but how long quanta last.
 const slowPort = 1_000_000
 
-// recorder keeps what a link sends, as frames.
+// recorder keeps what a link receives, as frames.
 type recorder struct {
 	link.Link
 	frames [][]byte
@@ -61,13 +56,18 @@ func (r *recorder) Caps() link.Caps {
 	return c
 }
 
-func (r *recorder) Commit(now clock.Time, tx []frame.Run) error {
-	for i := range tx {
-		for at := 0; tx[i].Seg > 0 && at < tx[i].N && len(r.frames) < 5000; at += tx[i].Seg {
-			r.frames = append(r.frames, append([]byte(nil), tx[i].Buf[at:min(at+tx[i].Seg, tx[i].N)]...))
+func (r *recorder) Recv(now clock.Time, rx []frame.Rx) (int, error) {
+	n, err := r.Link.Recv(now, rx)
+	for _, f := range rx[:n] {
+		seg := f.Seg
+		if seg == 0 {
+			seg = len(f.Data)
+		}
+		for at := 0; at < len(f.Data) && len(r.frames) < 5000; at += seg {
+			r.frames = append(r.frames, append([]byte(nil), f.Data[at:min(at+seg, len(f.Data))]...))
 		}
 	}
-	return r.Link.Commit(now, tx)
+	return n, err
 }
 
 func openWire(t testing.TB, s *netns.Space, dev string, addr netip.Addr, vlan uint16, tag bool) *wireEnd {
@@ -179,106 +179,6 @@ func wireCable(t testing.TB) (a, b *netns.Space) {
 	a.Run("ip addr add 10.9.0.1/24 dev v0", "ip addr add 2001:db8:9::1/64 dev v0 nodad")
 	b.Run("ip addr add 10.9.0.2/24 dev v1", "ip addr add 2001:db8:9::2/64 dev v1 nodad")
 	return a, b
-}
-
-// Both versions, both families, with and without a tag: data arrives, and
-// tshark finds in every frame what was meant.
-func TestEthernetCable(t *testing.T) {
-	judge.Need(t, "tshark")
-	sa, sb := wireCable(t)
-	for _, v4 := range []bool{true, false} {
-		for _, tag := range []struct {
-			vlan uint16
-			on   bool
-		}{{0, false}, {0, true}, {7, true}} {
-			for _, v := range []ib.GIDType{ib.GIDTypeRoCEv1, ib.GIDTypeRoCEv2} {
-				t.Run(fmt.Sprintf("%v IPv4=%v VLAN=%d tag=%v", v, v4, tag.vlan, tag.on), func(t *testing.T) {
-					x, y := netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("10.9.0.2")
-					if !v4 {
-						x, y = netip.MustParseAddr("2001:db8:9::1"), netip.MustParseAddr("2001:db8:9::2")
-					}
-					a, b := openWire(t, sa, "v0", x, tag.vlan, tag.on), openWire(t, sb, "v1", y, tag.vlan, tag.on)
-					p, _ := connectWire(t, a, b, v, 5)
-					const n = 5001
-					for i := range n {
-						a.mr.Bytes()[i] = byte(i*7 + 1)
-					}
-					a.write(p, b, n)
-					if wc := p.await(t); wc.Status != ib.Success {
-						t.Fatalf("%+v; %v", wc, b.dev.Stats())
-					}
-					if string(a.mr.Bytes()[:n]) != string(b.mr.Bytes()[:n]) {
-						t.Error("other bytes arrived")
-					}
-					_, _ = a.dev.Close(), b.dev.Close()
-					dissectEthernet(t, a.tap.frames, v, v4, tag.on, tag.vlan)
-				})
-			}
-		}
-	}
-}
-
-// dissectEthernet asks tshark about the frames of a WRITE of 5,001 bytes.
-func dissectEthernet(t *testing.T, frames [][]byte, v ib.GIDType, v4, tagged bool, vlan uint16) {
-	t.Helper()
-	le := binary.LittleEndian
-	file := le.AppendUint32(nil, 0xA1B2C3D4)
-	file = append(file, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-	file = le.AppendUint32(le.AppendUint32(file, 65535), 1) // Ethernet
-	for _, f := range frames {
-		file = append(file, make([]byte, 8)...)
-		file = le.AppendUint32(le.AppendUint32(file, uint32(len(f))), uint32(len(f)))
-		file = append(file, f...)
-	}
-	name := filepath.Join(t.TempDir(), "ours.pcap")
-	if err := os.WriteFile(name, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"-r", name, "-o", "ip.check_checksum:TRUE", "--disable-heuristic", "rpcrdma_infiniband", "-T", "fields", "-E", "separator=|", "-E", "occurrence=l"}
-	for _, f := range []string{
-		"infiniband.bth.opcode", "eth.type", "vlan.etype", "vlan.priority", "vlan.id", "infiniband.grh", "ip.ttl", "ip.flags.df",
-		"ip.checksum.status", "udp.dstport", "_ws.malformed",
-	} {
-		args = append(args, "-e", f)
-	}
-	out, err := exec.Command("tshark", args...).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
-	var opcodes []string
-	for _, l := range lines {
-		f := strings.Split(l, "|")
-		opcodes = append(opcodes, f[0])
-		inner := "0x8915"
-		if v == ib.GIDTypeRoCEv2 {
-			if inner = "0x86dd"; v4 {
-				inner = "0x0800"
-			}
-		}
-		typ, tag := inner, []string{"", "", ""}
-		if tagged {
-			typ, tag = "0x8100", []string{inner, "5", fmt.Sprint(vlan)}
-		}
-		got := strings.Join(f[1:5], " ")
-		if want := strings.Join(append([]string{typ}, tag...), " "); !strings.EqualFold(got, want) {
-			t.Errorf("%s: type and tag %q, want %q", l, got, want)
-		}
-		switch {
-		case v == ib.GIDTypeRoCEv1 && f[5] == "":
-			t.Errorf("%s: no GRH", l)
-		case v == ib.GIDTypeRoCEv2 && v4 && (f[6] != "64" || f[7] != "1" && f[7] != "True" || f[8] != "1" && f[8] != "Good" || f[9] != "4791"):
-			t.Errorf("%s: TTL, DF, checksum, port", l)
-		case v == ib.GIDTypeRoCEv2 && f[9] != "4791":
-			t.Errorf("%s: port", l)
-		case f[10] != "":
-			t.Errorf("%s: malformed", l)
-		}
-	}
-	// FIRST, three MIDDLEs of 1,024 bytes, LAST.
-	if got := strings.Join(opcodes, " "); got != "6 7 7 7 8" {
-		t.Errorf("opcodes %s", got)
-	}
 }
 
 // A queue pair whose ends are of different versions is refused, with the
