@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -48,6 +49,7 @@ const slowPort = 1_000_000
 type recorder struct {
 	link.Link
 	frames [][]byte
+	merged int // pieces of several frames
 }
 
 func (r *recorder) Caps() link.Caps {
@@ -62,6 +64,8 @@ func (r *recorder) Recv(now clock.Time, rx []frame.Rx) (int, error) {
 		seg := f.Seg
 		if seg == 0 {
 			seg = len(f.Data)
+		} else {
+			r.merged++
 		}
 		for at := 0; at < len(f.Data) && len(r.frames) < 5000; at += seg {
 			r.frames = append(r.frames, append([]byte(nil), f.Data[at:min(at+seg, len(f.Data))]...))
@@ -181,18 +185,44 @@ func wireCable(t testing.TB) (a, b *netns.Space) {
 	return a, b
 }
 
-// A queue pair whose ends are of different versions is refused, with the
-// reason.
+// One table has both versions of each address. A queue pair whose ends are of
+// different versions is refused, with the reason, and is as it was.
 func TestEthernetVersionsDiffer(t *testing.T) {
 	sa, sb := wireCable(t)
 	a := openWire(t, sa, "v0", netip.MustParseAddr("10.9.0.1"), 0, false)
 	b := openWire(t, sb, "v1", netip.MustParseAddr("10.9.0.2"), 0, false)
+	rows := a.dev.GIDs()
+	if len(rows) != 2 || rows[0].Type != ib.GIDTypeRoCEv1 || rows[1].Type != ib.GIDTypeRoCEv2 || rows[0].GID != rows[1].GID ||
+		rows[0].GID != ib.GIDFromAddr(a.addr) || rows[0].Index != 0 || rows[1].Index != 1 {
+		t.Fatalf("%+v", rows)
+	}
 	q := a.qp()
-	err := q.ToRTR(verbs.Path{
-		DestQPN: b.qp().Num(), GID: ib.GIDFromAddr(b.addr), GIDType: ib.GIDTypeRoCEv1, GIDIndex: a.row(ib.GIDTypeRoCEv2),
-	})
-	if err == nil || !strings.Contains(err.Error(), "the peer's GID is for RoCE v1") {
-		t.Errorf("%v", err)
+	for _, x := range []struct{ ours, theirs ib.GIDType }{{ib.GIDTypeRoCEv2, ib.GIDTypeRoCEv1}, {ib.GIDTypeRoCEv1, ib.GIDTypeRoCEv2}} {
+		err := q.ToRTR(verbs.Path{DestQPN: b.qp().Num(), GID: ib.GIDFromAddr(b.addr), GIDType: x.theirs, GIDIndex: a.row(x.ours)})
+		if err == nil || !strings.Contains(err.Error(), "the peer's GID is for "+x.theirs.String()) || !strings.Contains(err.Error(), "from INIT to RTR") {
+			t.Errorf("%v", err)
+		}
+		if q.State() != ib.Init {
+			t.Errorf("the queue pair is in %v", q.State())
+		}
+	}
+	p := b.qp()
+	if err := errors.Join(a.toRTS(q, b, p.Num(), ib.GIDTypeRoCEv1, 0), b.toRTS(p, a, q.Num(), ib.GIDTypeRoCEv1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	a.write(q, b, 100)
+	if wc := q.await(t); wc.Status != ib.Success {
+		t.Errorf("%+v", wc)
+	}
+	// One that says v2 all the same is not believed by an end that speaks v1.
+	x := a.qp()
+	a.timeoutExp = 14
+	if err := a.toRTS(x, b, p.Num(), ib.GIDTypeRoCEv2, 0); err != nil {
+		t.Fatal(err)
+	}
+	a.write(x, b, 100)
+	if wc := x.await(t); wc.Status != ib.RetryExcErr || b.dev.Stats().Get("drop_roce_version") == 0 {
+		t.Errorf("%+v, %d dropped for their version", wc, b.dev.Stats().Get("drop_roce_version"))
 	}
 }
 
@@ -317,17 +347,51 @@ func TestEthernetPFC(t *testing.T) {
 		t.Errorf("priority 3 after its quanta: %+v", wc)
 	}
 	until(t, "nothing is paused", func() bool { return a.dev.Paused() == 0 })
-	// And everything at once.
+	// And everything at once, until PAUSE with 0 says otherwise.
+	if err := b.dev.SendPause(0xFFFF); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "all is paused", func() bool { return a.dev.Paused() == 0xFF })
+	sent := a.dev.Stats().Get("sent_pkts")
+	a.write(three, b, 2000)
+	a.write(four, b, 2000)
+	for range 1000 {
+		if three.cq.Poll(wcs[:])+four.cq.Poll(wcs[:]) != 0 {
+			t.Fatalf("everything was paused, and %+v", wcs[0])
+		}
+	}
+	if now := a.dev.Stats().Get("sent_pkts"); now != sent || a.dev.Paused() != 0xFF {
+		t.Errorf("%d packets left while %08b were paused", now-sent, a.dev.Paused())
+	}
+	if err := b.dev.SendPause(0); err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []wireQP{three, four} {
+		if wc := q.await(t); wc.Status != ib.Success {
+			t.Errorf("after the end of PAUSE: %+v", wc)
+		}
+	}
+	// It ends by itself too.
 	if err := b.dev.SendPause(200); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "a PAUSE frame came", func() bool { return a.dev.Stats().Get("rx_global_pause") == 1 })
+	until(t, "the PAUSE frames came", func() bool { return a.dev.Stats().Get("rx_global_pause") == 3 })
 	a.write(four, b, 2000)
 	if wc := four.await(t); wc.Status != ib.Success {
 		t.Errorf("priority 4 after PAUSE: %+v", wc)
 	}
-	if n := a.dev.Stats().Get("rx_prio3_pause"); n != 3 || a.dev.Stats().Get("rx_prio4_pause") != 0 {
-		t.Errorf("%d PFC frames for priority 3, %d for 4", n, a.dev.Stats().Get("rx_prio4_pause"))
+	for prio := range 8 {
+		want := uint64(0)
+		if prio == 3 {
+			want = 3
+		}
+		rx, tx := a.dev.Stats().Get(fmt.Sprintf("rx_prio%d_pause", prio)), b.dev.Stats().Get(fmt.Sprintf("tx_prio%d_pause", prio))
+		if rx != want || tx != want {
+			t.Errorf("priority %d: %d PFC frames received, %d sent, want %d", prio, rx, tx, want)
+		}
+	}
+	if tx := b.dev.Stats().Get("tx_global_pause"); tx != 3 || b.dev.Stats().Get("rx_global_pause") != 0 || a.dev.Stats().Get("tx_global_pause") != 0 {
+		t.Errorf("%d PAUSE frames sent", tx)
 	}
 }
 
