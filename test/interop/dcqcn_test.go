@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -21,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gopacket/gopacket/pcapgo"
 	"golang.org/x/sys/unix"
 
 	"github.com/verbena-rdma/verbena/ib"
@@ -357,22 +355,7 @@ func TestDCQCNNotificationsOnTheWire(t *testing.T) {
 	flows := [2]*flow{newFlow(h.open(h.sender, "10.8.1.1", c), d), newFlow(h.open(h.sender, "10.8.1.2", c), d)}
 
 	name := filepath.Join(t.TempDir(), "cnp.pcap")
-	// -U and --immediate-mode: what has been sent is in the file when it ends.
-	rec := exec.Command("tcpdump", "-i", "r1", "-Q", "in", "-U", "--immediate-mode", "-B", "16384", "-w", name, "udp port 4791")
-	text, err := rec.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.router.Start(rec); err != nil {
-		t.Fatal(err)
-	}
-	line := bufio.NewScanner(text)
-	for line.Scan() && !strings.Contains(line.Text(), "listening on") {
-	}
-	go func() {
-		for line.Scan() {
-		}
-	}()
+	stop := h.record(name, "r1", "in")
 	ctx := within(t, patience)
 	done := make(chan error, 2)
 	for _, f := range flows {
@@ -400,12 +383,7 @@ func TestDCQCNNotificationsOnTheWire(t *testing.T) {
 		return n >= sent() && time.Since(end) > 5*interval // the last marks are answered later
 	})
 	least := sent()
-	if err := rec.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if err := rec.Wait(); err != nil {
-		t.Fatalf("tcpdump: %v", err)
-	}
+	stop()
 	cnps := notifications(t, name)
 	if n := uint64(len(cnps)); n < least || n > sent() || n == 0 {
 		t.Errorf("%d CNPs sent, tshark finds %d", sent(), n)
@@ -432,6 +410,42 @@ func TestDCQCNNotificationsOnTheWire(t *testing.T) {
 		t.Errorf("CNPs to queue pairs that nobody has: %v", at)
 	}
 	checkICRCs(t, name, len(cnps))
+}
+
+// record records what an interface of the router receives ("in") or sends ("out")
+// into a file, until the function is called that it returns.
+func (h *hop) record(name, dev, direction string) (stop func()) {
+	h.t.Helper()
+	// What has been seen is in the file at once. Each packet takes the length that
+	// -s says of the buffer.
+	rec := exec.Command("tcpdump", "-i", dev, "-Q", direction, "-s", "2000", "-U", "--immediate-mode", "-B", "32768", "-w", name, "udp port 4791")
+	text, err := rec.StderrPipe()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if err := h.router.Start(rec); err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = rec.Process.Kill() })
+	line := bufio.NewScanner(text)
+	for line.Scan() && !strings.Contains(line.Text(), "listening on") {
+	}
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		for line.Scan() {
+		}
+	}()
+	return func() {
+		h.t.Helper()
+		if err := rec.Process.Signal(os.Interrupt); err != nil {
+			h.t.Fatal(err)
+		}
+		<-drained
+		if err := rec.Wait(); err != nil {
+			h.t.Fatalf("tcpdump: %v", err)
+		}
+	}
 }
 
 // notification is a CNP as tshark reads it.
@@ -473,30 +487,14 @@ func notifications(t *testing.T, name string) []notification {
 	return all
 }
 
-// eachCNP calls f with the CNPs of a recording that may still be written to.
+// eachCNP calls f with the CNPs of a recording.
 func eachCNP(t *testing.T, name string, f func(frame []byte)) {
 	t.Helper()
-	file, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	r, err := pcapgo.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		frame, _, err := r.ReadPacketData()
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	eachPacket(t, name, func(frame []byte) {
 		if len(frame) >= ethLen+ipLen+udpLen+cnpLen && frame[ethLen+ipLen+udpLen] == 0x81 {
 			f(frame)
 		}
-	}
+	})
 }
 
 const ethLen, ipLen, udpLen, cnpLen = 14, 20, 8, 32
