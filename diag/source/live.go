@@ -1,0 +1,204 @@
+package source
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/verbena-rdma/verbena/diag/snapshot"
+)
+
+// LiveConfig says where this host is read; the zero LiveConfig is the host itself.
+type LiveConfig struct {
+	SysfsRoot string // instead of /sys
+	ProcRoot  string // instead of /proc
+	DevRoot   string // instead of /dev
+	App       AppConfig
+	// Extra are answers to further queries, such as QueryVerbena, asked anew each time.
+	Extra map[string]func() (any, error)
+}
+
+// AppConfig names the program that the application part of a snapshot is about.
+type AppConfig struct {
+	PID  int      // process, 0 for none
+	Name string   // or the first process with this name, as /proc/<pid>/comm has it
+	Log  []string // lines that it printed, as [Lines] cuts them
+}
+
+// Live is this host, in the network namespace of the thread that first asks. It may be
+// used by several goroutines. Only Linux has one.
+type Live struct {
+	cfg            LiveConfig
+	sys, proc, dev *tree
+
+	mu      sync.Mutex
+	clients clients
+	index   map[string]int // RDMA devices by name
+	comms   map[int]string // names of processes
+}
+
+// NewLive opens this host. The error names the directory that cannot be opened; that
+// netlink or a file is missing is an answer, not an error. The caller closes it.
+func NewLive(cfg LiveConfig) (*Live, error) {
+	if cfg.SysfsRoot == "" {
+		cfg.SysfsRoot = "/sys"
+	}
+	if cfg.ProcRoot == "" {
+		cfg.ProcRoot = "/proc"
+	}
+	if cfg.DevRoot == "" {
+		cfg.DevRoot = "/dev"
+	}
+	if err := supported(); err != nil {
+		return nil, err
+	}
+	l := &Live{cfg: cfg, comms: map[int]string{}}
+	for _, t := range []struct {
+		to   **tree
+		dir  string
+		must bool
+	}{{&l.sys, cfg.SysfsRoot, true}, {&l.proc, cfg.ProcRoot, true}, {&l.dev, cfg.DevRoot, false}} {
+		tree, err := openTree(t.dir, true)
+		if err != nil && t.must {
+			l.Close()
+			return nil, fmt.Errorf("read the host under %s: %w", t.dir, Failed(err))
+		}
+		if err == nil {
+			*t.to = tree
+		}
+	}
+	return l, nil
+}
+
+// Close closes what was opened.
+func (l *Live) Close() error {
+	for _, t := range []*tree{l.sys, l.proc, l.dev} {
+		if t != nil {
+			t.root.Close()
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clients.close()
+	return nil
+}
+
+// Origin says that this source is live.
+func (l *Live) Origin() snapshot.Origin { return snapshot.Live }
+
+// in returns the tree of a name and the name in it.
+func (l *Live) in(name string) (*tree, string, error) {
+	head, rest, _ := strings.Cut(name, "/")
+	if rest == "" {
+		rest = "."
+	}
+	switch head {
+	case "sys":
+		return l.sys, rest, nil
+	case "proc":
+		return l.proc, rest, nil
+	}
+	return nil, "", ErrNoEntry
+}
+
+// ReadFile implements Source.
+func (l *Live) ReadFile(name string) ([]byte, error) {
+	t, rest, err := l.in(name)
+	if err != nil {
+		return nil, err
+	}
+	return t.readFile(rest, MaxFile)
+}
+
+// ReadDir implements Source.
+func (l *Live) ReadDir(name string) ([]string, error) {
+	t, rest, err := l.in(name)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := t.readDir(rest)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// ReadLink implements Source.
+func (l *Live) ReadLink(name string) (string, error) {
+	t, rest, err := l.in(name)
+	if err != nil {
+		return "", err
+	}
+	target, err := t.root.Readlink(rest)
+	if err != nil {
+		return "", t.failed(err)
+	}
+	return target, nil
+}
+
+// Ask implements Source.
+func (l *Live) Ask(query string) ([]byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	answer, err := l.answer(query)
+	if err != nil {
+		return nil, Failed(err)
+	}
+	b, err := json.Marshal(answer)
+	if err != nil {
+		return nil, failureOf(err.Error())
+	}
+	if len(b) > MaxAnswer {
+		return nil, failureOf(fmt.Sprintf("the answer is longer than the limit of %d bytes", MaxAnswer))
+	}
+	return b, nil
+}
+
+func (l *Live) answer(query string) (any, error) {
+	if f, ok := l.cfg.Extra[query]; ok {
+		return f()
+	}
+	switch query {
+	case QueryMeta:
+		return Meta{Version: MetaVersion, Taken: []time.Time{time.Now().Round(0).UTC()}}, nil
+	case QueryApp:
+		return l.app()
+	}
+	return l.kernel(query)
+}
+
+// comm names a process, empty if it is gone or not ours to see.
+func (l *Live) comm(pid int) string {
+	if name, ok := l.comms[pid]; ok {
+		return name
+	}
+	b, err := l.proc.readFile(fmt.Sprintf("%d/comm", pid), maxLink)
+	name := ""
+	if err == nil {
+		name = strings.TrimSuffix(string(b), "\n")
+	}
+	if len(l.comms) > 1<<16 {
+		clear(l.comms)
+	}
+	l.comms[pid] = name
+	return name
+}
+
+// parts cuts a query of the form prefix/name/rest.
+func parts(query, prefix string) (name, rest string, ok bool) {
+	q, ok := strings.CutPrefix(query, prefix)
+	if !ok {
+		return "", "", false
+	}
+	name, rest, _ = strings.Cut(q, "/")
+	return name, rest, name != "" && path.Base(name) == name
+}

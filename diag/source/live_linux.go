@@ -1,0 +1,262 @@
+package source
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/verbena-rdma/verbena/diag/snapshot"
+	"github.com/verbena-rdma/verbena/diag/source/dcbnl"
+	"github.com/verbena-rdma/verbena/diag/source/ethtool"
+	"github.com/verbena-rdma/verbena/diag/source/nft"
+	"github.com/verbena-rdma/verbena/diag/source/nldev"
+	"github.com/verbena-rdma/verbena/diag/source/rtnl"
+)
+
+func supported() error { return nil }
+
+// clients are opened when they are first asked.
+type clients struct {
+	rdma *nldev.Client
+	rt   *rtnl.Client
+	dcb  *dcbnl.Client
+	eth  *ethtool.Client
+}
+
+func (c *clients) close() {
+	if c.rdma != nil {
+		c.rdma.Close()
+	}
+	if c.rt != nil {
+		c.rt.Close()
+	}
+	if c.dcb != nil {
+		c.dcb.Close()
+	}
+	if c.eth != nil {
+		c.eth.Close()
+	}
+	*c = clients{}
+}
+
+// opened returns a client, opened if it is not yet.
+func opened[T any](at **T, open func() (*T, error)) (*T, error) {
+	if *at == nil {
+		c, err := open()
+		if err != nil {
+			return nil, err
+		}
+		*at = c
+	}
+	return *at, nil
+}
+
+// kernel answers the queries that are the kernel's.
+func (l *Live) kernel(query string) (any, error) {
+	switch query {
+	case QueryChardevs:
+		return l.chardevs()
+	case QueryNFT:
+		return nft.Read()
+	case QueryNetdevs, QueryAddresses, QueryRoutes, QueryRules, QueryNeighbours:
+		return l.route(query)
+	}
+	if strings.HasPrefix(query, "rdma/") {
+		return l.rdma(query)
+	}
+	if name, rest, ok := parts(query, "ethtool/"); ok {
+		return l.ethtool(name, rest)
+	}
+	if name, _, ok := parts(query, "dcb/"); ok {
+		c, err := opened(&l.clients.dcb, dcbnl.Open)
+		if err != nil {
+			return nil, err
+		}
+		return c.Get(name)
+	}
+	return nil, ErrNoEntry
+}
+
+func (l *Live) route(query string) (any, error) {
+	c, err := opened(&l.clients.rt, rtnl.Open)
+	if err != nil {
+		return nil, err
+	}
+	switch query {
+	case QueryNetdevs:
+		return c.Links()
+	case QueryAddresses:
+		return c.Addresses()
+	case QueryRoutes:
+		return c.Routes()
+	case QueryRules:
+		return c.Rules()
+	}
+	return c.Neighbours()
+}
+
+func (l *Live) ethtool(ifname, what string) (any, error) {
+	c, err := opened(&l.clients.eth, ethtool.Open)
+	if err != nil {
+		return nil, err
+	}
+	if flow, ok := strings.CutPrefix(what, "hash/"); ok {
+		return c.Hash(ifname, flow)
+	}
+	switch what {
+	case "stats":
+		return c.Stats(ifname)
+	case "features":
+		return c.Features(ifname)
+	case "rings":
+		return c.Rings(ifname)
+	case "channels":
+		return c.Channels(ifname)
+	case "pause":
+		return c.Pause(ifname)
+	case "driver":
+		return c.Driver(ifname)
+	case "fec":
+		return c.FEC(ifname)
+	}
+	return nil, ErrNoEntry
+}
+
+// rdma answers the queries of the RDMA subsystem. A kernel without it has no such
+// netlink family; then the host does not have the thing.
+func (l *Live) rdma(query string) (any, error) {
+	c, err := opened(&l.clients.rdma, func() (*nldev.Client, error) { return nldev.Open(l.comm) })
+	if err != nil {
+		if Failed(err) == Failure("EPROTONOSUPPORT") {
+			return nil, ErrNoEntry
+		}
+		return nil, err
+	}
+	switch query {
+	case QuerySubsystem:
+		return c.System()
+	case QuerySummary:
+		return c.Summary()
+	case QueryDevices, QueryLinks:
+		return l.rdmaDevices(c, query)
+	}
+	if name, _, ok := parts(query, "rdma/stat/"); ok {
+		return l.statistics(c, name)
+	}
+	kind, name, _ := strings.Cut(strings.TrimPrefix(query, "rdma/res/"), "/")
+	if !strings.HasPrefix(query, "rdma/res/") || name == "" {
+		return nil, ErrNoEntry
+	}
+	i, err := l.deviceIndex(c, name)
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case "qp":
+		return c.QPs(i)
+	case "cq":
+		return c.CQs(i)
+	case "mr":
+		return c.MRs(i)
+	case "pd":
+		return c.PDs(i)
+	case "cm":
+		return c.CMIDs(i)
+	case "srq":
+		return c.SRQs(i)
+	case "ctx":
+		return c.Contexts(i)
+	}
+	return nil, ErrNoEntry
+}
+
+func (l *Live) rdmaDevices(c *nldev.Client, query string) (any, error) {
+	devices, err := c.Devices()
+	if err != nil {
+		return nil, err
+	}
+	l.index = map[string]int{}
+	clear(l.comms) // a new round: processes may have changed
+	for _, d := range devices {
+		l.index[d.Name] = d.Index.Or(-1)
+	}
+	if query == QueryDevices {
+		return devices, nil
+	}
+	links := map[string][]snapshot.Port{}
+	for _, d := range devices {
+		ports, err := c.Ports(d.Index.Or(-1))
+		if err != nil {
+			return nil, fmt.Errorf("ports of %s: %w", d.Name, err)
+		}
+		links[d.Name] = ports
+	}
+	return links, nil
+}
+
+func (l *Live) deviceIndex(c *nldev.Client, name string) (int, error) {
+	if l.index == nil {
+		if _, err := l.rdmaDevices(c, QueryDevices); err != nil {
+			return 0, err
+		}
+	}
+	i, ok := l.index[name]
+	if !ok {
+		return 0, ErrNoEntry
+	}
+	return i, nil
+}
+
+func (l *Live) statistics(c *nldev.Client, name string) (any, error) {
+	i, err := l.deviceIndex(c, name)
+	if err != nil {
+		return nil, err
+	}
+	ports, err := c.Ports(i)
+	if err != nil {
+		return nil, err
+	}
+	all := map[int]snapshot.Counters{}
+	for _, p := range ports {
+		counters, err := c.Statistics(i, p.Number)
+		if err != nil {
+			return nil, err
+		}
+		all[p.Number] = counters
+	}
+	return all, nil
+}
+
+// chardevs lists /dev/infiniband. Whether a device may be opened is asked with
+// access(2), which opens nothing.
+func (l *Live) chardevs() (any, error) {
+	if l.dev == nil {
+		return nil, ErrNoEntry
+	}
+	entries, err := l.dev.readDir("infiniband")
+	if err != nil {
+		return nil, err
+	}
+	all := []snapshot.Chardev{}
+	for _, e := range entries {
+		fi, err := e.Info()
+		if err != nil || fi.Mode()&fs.ModeCharDevice == 0 {
+			continue
+		}
+		st, ok := fi.Sys().(*syscall.Stat_t)
+		if !ok {
+			continue
+		}
+		c := snapshot.Chardev{Name: e.Name(), Mode: fmt.Sprintf("%04o", st.Mode&0o7777), UID: int(st.Uid), GID: int(st.Gid), Open: snapshot.Known(true)}
+		if err := unix.Faccessat(unix.AT_FDCWD, l.cfg.DevRoot+"/infiniband/"+e.Name(), unix.R_OK|unix.W_OK, unix.AT_EACCESS); err != nil {
+			c.Open = snapshot.Unreadable[bool](Failed(err).Error())
+		}
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b snapshot.Chardev) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}

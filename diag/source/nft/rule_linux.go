@@ -1,0 +1,270 @@
+package nft
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"github.com/google/nftables/xt"
+
+	"github.com/verbena-rdma/verbena/diag/snapshot"
+)
+
+// translator turns the expressions of one rule into what they mean.
+type translator struct {
+	table *nftables.Table
+	sets  *sets
+	regs  map[uint32]field // what a register holds
+	rule  snapshot.NFTRule
+	text  []string
+	l4    string // protocol that ports belong to
+}
+
+func (t *translator) say(format string, args ...any) {
+	t.text = append(t.text, fmt.Sprintf(format, args...))
+}
+
+// unknown notes a part that is not understood.
+func (t *translator) unknown(what string) {
+	t.rule.Unknown = append(t.rule.Unknown, what)
+	t.text = append(t.text, "["+what+"]")
+}
+
+func (t *translator) done() snapshot.NFTRule {
+	t.rule.Text = strings.Join(t.text, " ")
+	return t.rule
+}
+
+func (t *translator) expr(e expr.Any) {
+	switch e := e.(type) {
+	case *expr.Meta:
+		if e.SourceRegister {
+			t.say("meta set") // marks, priorities: no match
+			return
+		}
+		t.regs[e.Register] = metaField(e.Key)
+	case *expr.Payload:
+		if e.OperationType != expr.PayloadLoad {
+			t.unknown("changes the packet")
+			return
+		}
+		t.regs[e.DestRegister] = payloadField(t.table.Family, e)
+	case *expr.Ct:
+		if e.SourceRegister {
+			t.say("ct set")
+			return
+		}
+		f := field{kind: kindOther, name: "ct " + fmt.Sprint(uint32(e.Key))}
+		if e.Key == expr.CtKeySTATE {
+			f = field{kind: kindCTState, name: "ct state"}
+		}
+		t.regs[e.Register] = f
+	case *expr.Bitwise:
+		f := t.regs[e.SourceRegister]
+		if bytes.Count(e.Xor, []byte{0}) != len(e.Xor) {
+			f = field{kind: kindOther, name: f.name + " xor"}
+		}
+		f.mask = e.Mask
+		t.regs[e.DestRegister] = f
+	case *expr.Byteorder:
+		t.regs[e.DestRegister] = t.regs[e.SourceRegister]
+	case *expr.Cmp:
+		t.compare(e)
+	case *expr.Range:
+		t.between(e)
+	case *expr.Lookup:
+		t.lookup(e)
+	case *expr.Counter:
+		t.rule.Packets, t.rule.Bytes = snapshot.Known(e.Packets), snapshot.Known(e.Bytes)
+		t.say("counter packets %d bytes %d", e.Packets, e.Bytes)
+	case *expr.Limit:
+		over := ""
+		if e.Over {
+			over = "over "
+		}
+		t.unknown(fmt.Sprintf("limit rate %s%d", over, e.Rate))
+	case *expr.Log:
+		t.say("log")
+	case *expr.Reject:
+		t.rule.Verdict = "reject"
+		t.say("reject")
+	case *expr.Verdict:
+		t.verdict(e)
+	case *expr.Immediate, *expr.Notrack, *expr.NAT, *expr.Masq, *expr.Redir:
+		t.say("%s", strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", e), "*expr.")))
+	case *expr.Match:
+		t.match(e)
+	case *expr.Target:
+		t.target(e)
+	default:
+		t.unknown(strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", e), "*expr.")))
+	}
+}
+
+func (t *translator) verdict(e *expr.Verdict) {
+	word := ""
+	switch e.Kind {
+	case expr.VerdictAccept:
+		word = "accept"
+	case expr.VerdictDrop:
+		word = "drop"
+	case expr.VerdictReturn:
+		word = "return"
+	case expr.VerdictJump:
+		word = "jump " + e.Chain
+	case expr.VerdictGoto:
+		word = "goto " + e.Chain
+	case expr.VerdictContinue:
+		word = ""
+	default:
+		t.unknown(fmt.Sprintf("verdict %d", e.Kind))
+		return
+	}
+	t.rule.Verdict = word
+	if word != "" {
+		t.say("%s", word)
+	}
+}
+
+func (t *translator) compare(e *expr.Cmp) {
+	f, ok := t.regs[e.Register]
+	if !ok {
+		f = field{kind: kindOther, name: "a register"}
+	}
+	if f.kind == kindCTState && e.Op == expr.CmpOpNeq && bytes.Count(e.Data, []byte{0}) == len(e.Data) && len(f.mask) == 4 {
+		t.states(binary.NativeEndian.Uint32(f.mask))
+		return
+	}
+	if f.kind == kindFragment && e.Op == expr.CmpOpEq {
+		t.unknown(f.name)
+		return
+	}
+	if e.Op != expr.CmpOpEq {
+		t.unknown(f.name + " " + operator(e.Op) + " " + f.format(e.Data))
+		return
+	}
+	t.put(f, e.Data, e.Data)
+}
+
+func operator(op expr.CmpOp) string {
+	switch op {
+	case expr.CmpOpNeq:
+		return "!="
+	case expr.CmpOpLt:
+		return "<"
+	case expr.CmpOpLte:
+		return "<="
+	case expr.CmpOpGt:
+		return ">"
+	case expr.CmpOpGte:
+		return ">="
+	}
+	return "=="
+}
+
+func (t *translator) states(bits uint32) {
+	for _, s := range []struct {
+		bit  uint32
+		name string
+	}{
+		{expr.CtStateBitINVALID, "invalid"}, {expr.CtStateBitESTABLISHED, "established"}, {expr.CtStateBitRELATED, "related"},
+		{expr.CtStateBitNEW, "new"}, {expr.CtStateBitUNTRACKED, "untracked"},
+	} {
+		if bits&s.bit != 0 {
+			t.rule.CTState = append(t.rule.CTState, s.name)
+		}
+	}
+	t.say("ct state %s", strings.Join(t.rule.CTState, ","))
+}
+
+func (t *translator) between(e *expr.Range) {
+	f := t.regs[e.Register]
+	if e.Op != expr.CmpOpEq {
+		t.unknown(f.name + " != " + f.format(e.FromData) + "-" + f.format(e.ToData))
+		return
+	}
+	t.put(f, e.FromData, e.ToData)
+}
+
+func (t *translator) lookup(e *expr.Lookup) {
+	f := t.regs[e.SourceRegister]
+	s, err := t.sets.get(t.table, e.SetName)
+	if e.Invert || e.IsDestRegSet || err != nil || s.odd {
+		t.unknown(f.name + " @" + e.SetName)
+		return
+	}
+	if f.kind == kindProto && len(s.ranges) > 1 {
+		t.unknown(f.name + " of several")
+		return
+	}
+	if len(s.ranges) == 0 {
+		t.unknown(f.name + " of an empty set")
+		return
+	}
+	for _, r := range s.ranges {
+		t.put(f, r[0], r[1])
+	}
+}
+
+// match reads a match of iptables-nft.
+func (t *translator) match(e *expr.Match) {
+	switch info := e.Info.(type) {
+	case *xt.Udp:
+		t.xtPorts("udp", info.SrcPorts, info.DstPorts, uint8(info.InvFlags))
+	case *xt.Tcp:
+		if info.FlagsMask != 0 || info.Option != 0 {
+			t.unknown("tcp flags")
+		}
+		t.xtPorts("tcp", info.SrcPorts, info.DstPorts, uint8(info.InvFlags))
+	case *xt.Comment:
+		t.say("/* %s */", string(*info))
+	case *xt.ConntrackMtinfo3:
+		t.xtState(info.MatchFlags, info.InvertFlags, uint32(info.StateMask))
+	case *xt.ConntrackMtinfo2:
+		t.xtState(info.MatchFlags, info.InvertFlags, uint32(info.StateMask))
+	default:
+		t.unknown("match " + e.Name)
+	}
+}
+
+func (t *translator) xtPorts(proto string, src, dst [2]uint16, invert uint8) {
+	t.rule.Proto, t.l4 = proto, proto
+	if invert&3 != 0 {
+		t.unknown(proto + " ports other than some")
+		return
+	}
+	if src != [2]uint16{0, 65535} {
+		t.rule.SPort = append(t.rule.SPort, [2]int{int(src[0]), int(src[1])})
+		t.say("%s sport %d-%d", proto, src[0], src[1])
+	}
+	if dst != [2]uint16{0, 65535} {
+		t.rule.DPort = append(t.rule.DPort, [2]int{int(dst[0]), int(dst[1])})
+		t.say("%s dport %d-%d", proto, dst[0], dst[1])
+	}
+}
+
+// xtState reads a match of connection states: bits are 1 invalid, then 2 established,
+// 4 related, 8 new, 64 untracked, the same as nftables has.
+func (t *translator) xtState(flags, invert uint16, mask uint32) {
+	const state = 1
+	if flags&^(state|1<<13) != 0 || invert&state != 0 || flags&state == 0 {
+		t.unknown("match conntrack")
+		return
+	}
+	t.states(mask)
+}
+
+func (t *translator) target(e *expr.Target) {
+	switch e.Name {
+	case "REJECT":
+		t.rule.Verdict = "reject"
+	case "LOG", "MARK", "CONNMARK", "TCPMSS", "CHECKSUM", "NOTRACK", "CT", "MASQUERADE", "SNAT", "NFLOG":
+	default:
+		t.unknown("target " + e.Name)
+		return
+	}
+	t.say("%s", strings.ToLower(e.Name))
+}
