@@ -65,9 +65,10 @@ type Config struct {
 	TxDepth     int
 	RxDepth     int
 	PostList    int
-	CQMod       int // 0: 100 for messages up to 8 KiB, else 1
-	Inline      int // bytes; -1: perftest's default
-	OutReads    int // 0: the device's most
+	SRQ         bool // SEND: one receive queue of RxDepth for all queue pairs
+	CQMod       int  // 0: 100 for messages up to 8 KiB, else 1
+	Inline      int  // bytes; -1: perftest's default
+	OutReads    int  // 0: the device's most
 	Timeout     uint8
 	SL          uint8
 	TClass      uint8
@@ -271,6 +272,8 @@ func (c *Config) check() error {
 		{c.Plot && !c.Latency, "--histogram: belongs to latency tests"},
 		{c.Inline > 0 && (c.Verb == handshake.Read || c.Verb == handshake.Atomic), "-I: READ and ATOMIC carry nothing to send inline"},
 		{c.OutReads > 0 && c.Verb != handshake.Read && c.Verb != handshake.Atomic, "-o: belongs to READ and ATOMIC"},
+		{c.SRQ && oneSided, "--use-srq: only SENDs have receives"},
+		{c.SRQ && c.RxDepth < c.QPs, "--use-srq: the shared receive queue is smaller than the number of queue pairs: raise -r"},
 		{c.Events && c.Verb == handshake.Write, "-e: WRITE tests poll: the receiver of a WRITE gets no event"},
 		{c.Events && c.Duration > 0, "-e: does not go with -D"},
 		{c.All && c.Duration > 0, "-a: does not go with -D"},

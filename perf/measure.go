@@ -226,7 +226,7 @@ func (t *test) header() report.Header {
 	h := report.Header{
 		Title: report.Title(names[c.Verb], c.Latency, c.Both, c.PostList), Device: t.dev.Name(), QPs: c.QPs,
 		Connection: c.Conn.String(), PostList: c.PostList, MTU: t.out.MTU.Bytes(), GIDIndex: t.rig.gid.Index, Inline: t.rig.inline,
-		CM: c.CM,
+		CM: c.CM, SRQ: c.SRQ,
 	}
 	if c.Events {
 		h.Events = t.dev.Name() + "_comp0"
@@ -373,7 +373,7 @@ func fromReport(r handshake.Report) report.Bandwidth {
 func (t *test) common(size uint64) run.Common {
 	c := t.cfg
 	k := run.Common{
-		Op: t.op, Size: size, Iters: c.Iters, Lanes: t.rig.lanes, CQ: t.rig.cq, Device: t.dev, Events: t.rig.ch,
+		Op: t.op, Size: size, Iters: c.Iters, Lanes: t.rig.lanes, SRQ: t.rig.srq, CQ: t.rig.cq, Device: t.dev, Events: t.rig.ch,
 		InlineMax: t.rig.inline, SwapAdd: 1, Clock: c.Clock, Watch: nil,
 	}
 	if c.CompareSwap {

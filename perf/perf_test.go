@@ -121,6 +121,13 @@ func TestEveryProgramAgainstItself(t *testing.T) {
 				vs = append(vs, variant{"UC", conn(ib.UC)})
 			}
 			if v == handshake.Send {
+				vs = append(vs, variant{"SRQ", func(c *Config) { c.SRQ = true }},
+					variant{"SRQ, UC", func(c *Config) { c.SRQ, c.Conn = true, ib.UC }},
+					variant{"SRQ, UD", func(c *Config) { c.SRQ, c.Conn, c.Size, c.SizeSet = true, ib.UD, 700, true }},
+					variant{"SRQ, all", func(c *Config) { c.SRQ, c.All, c.Iters = true, true, 5 }})
+				if !lat {
+					vs = append(vs, variant{"SRQ, both, 4 QPs, few receives", func(c *Config) { c.SRQ, c.Both, c.QPs, c.RxDepth = true, true, 4, 10 }})
+				}
 				vs = append(vs, variant{"UD", func(c *Config) { c.Conn, c.Size, c.SizeSet = ib.UD, 700, true }})
 			}
 			if v != handshake.Write {

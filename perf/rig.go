@@ -25,6 +25,7 @@ type rig struct {
 	mem   *verbs.Memory
 	mr    *verbs.MR
 	cq    *verbs.CQ
+	srq   *verbs.SRQ // nil: each queue pair has its own receives
 	ch    *verbs.CompChannel
 	qps   []*verbs.QP
 	lanes []run.Lane
@@ -84,6 +85,12 @@ func newRig(cfg *Config, dev *verbs.Device, gid verbs.GIDEntry, a handshake.Agre
 		return nil, err
 	}
 	r.closers = append(r.closers, r.cq.Close)
+	if cfg.SRQ {
+		if r.srq, err = r.pd.CreateSRQ(verbs.SRQConfig{MaxWR: cfg.RxDepth}); err != nil {
+			return nil, fmt.Errorf("-r %d: %w", cfg.RxDepth, err)
+		}
+		r.closers = append(r.closers, r.srq.Close)
+	}
 	for i := range cfg.QPs {
 		if err = r.addQP(i); err != nil {
 			return nil, err
@@ -115,10 +122,10 @@ func (r *rig) addQP(i int) error {
 	if c.Latency {
 		capacity.MaxSendWR = latencySlack
 	}
-	if c.Verb == handshake.Send {
+	if c.Verb == handshake.Send && r.srq == nil {
 		capacity.MaxRecvWR = c.RxDepth
 	}
-	qp, err := r.pd.CreateQP(verbs.QPConfig{Type: c.Conn, SendCQ: r.cq, RecvCQ: r.cq, Cap: capacity})
+	qp, err := r.pd.CreateQP(verbs.QPConfig{Type: c.Conn, SendCQ: r.cq, RecvCQ: r.cq, Cap: capacity, SRQ: r.srq})
 	if err != nil {
 		return err
 	}
@@ -248,7 +255,12 @@ func (r *rig) compareSends(c *comparison, size uint64, received []uint64) {
 	for i := range r.lanes {
 		l := &r.lanes[i]
 		for s := range min(received[i], l.Recv.Slots) {
-			c.check(r.in(i)[s*l.Recv.Stride+skip:][:size], i, 0)
+			b := r.in(i)[s*l.Recv.Stride+skip:][:size]
+			from := i
+			if r.srq != nil { // any of them may have come here
+				from = laneOfPattern(b, len(r.lanes), i)
+			}
+			c.check(b, from, 0)
 		}
 	}
 }

@@ -25,6 +25,20 @@ func patternWord(lane int, off uint64) uint64 {
 	return z ^ z>>31
 }
 
+// laneOfPattern returns the lane whose pattern b begins with, or otherwise if
+// there is none.
+func laneOfPattern(b []byte, lanes, otherwise int) int {
+	n := min(len(b), 8)
+	var w [8]byte
+	for lane := range lanes {
+		binary.LittleEndian.PutUint64(w[:], patternWord(lane, 0))
+		if string(b[:n]) == string(w[:n]) {
+			return lane
+		}
+	}
+	return otherwise
+}
+
 // comparison collects what a check of memory found.
 type comparison struct {
 	compared, bad uint64

@@ -122,6 +122,7 @@ func (t *testFlags) flags(f *pflag.FlagSet) {
 	f.IntVarP(&t.sl, "sl", "S", 0, "service level")
 	f.IntVarP(&c.TxDepth, "tx-depth", "t", c.TxDepth, "send queue depth")
 	f.IntVarP(&t.timeoutExp, "qp-timeout", "u", int(c.Timeout), "local ACK timeout: 4.096 us times 2 to this")
+	f.BoolVar(&c.SRQ, "use-srq", false, "SEND: one receive queue of -r receives for all queue pairs")
 	f.BoolVarP(&c.Unsorted, "report-unsorted", "U", false, "latency: print all samples as they came")
 	f.BoolVarP(&c.CM, "rdma_cm", "R", false, "connect through the RDMA connection manager, on port -p of its port space")
 	f.IntVar(&c.RetryCount, "retry_count", 0, "with -R: how often a packet is sent again; default 7")
@@ -167,7 +168,6 @@ var refusedOptions = []struct {
 	{"hop_limit", "L", true, "belongs to raw Ethernet tests in perftest"},
 	{"report-counters", "W", true, "not yet"},
 	{"report-cycles", "C", false, "latency is reported in microseconds only"},
-	{"use-srq", "", false, "shared receive queues: not yet"},
 	{"run_infinitely", "", false, "not yet; use -D"},
 	{"reversed", "", false, "start client and server the other way round"},
 	{"report-per-port", "", false, "our devices have one port"},

@@ -118,6 +118,13 @@ type FileJSON struct {
 	Results any            `json:"results"`
 }
 
+func onOff(on bool) string {
+	if on {
+		return "ON"
+	}
+	return "OFF"
+}
+
 // Append appends the document with a closing newline.
 func (f FileJSON) Append(b []byte) []byte {
 	j, err := json.MarshalIndent(f, "", "  ")
@@ -132,7 +139,7 @@ func (h Header) Info() map[string]any {
 	qps, method := h.cm()
 	m := map[string]any{
 		"test": h.Title, "Dual_port": "OFF", "Device": h.Device, "Number_of_qps": h.QPs,
-		"Transport_type": "IB", "Connection_type": h.Connection, "Using_SRQ": "OFF",
+		"Transport_type": "IB", "Connection_type": h.Connection, "Using_SRQ": onOff(h.SRQ),
 		"PCIe_relax_order": "Unsupported", "ibv_wr_API": "OFF", "Mtu": h.MTU,
 		"Link_type": "Ethernet", "GID_index": h.GIDIndex, "rdma_cm_QPs": qps, "Data_ex_method": method,
 	}

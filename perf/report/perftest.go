@@ -41,6 +41,7 @@ type Header struct {
 	Inline       int  // bytes
 	OutReads     int  // above 0 in tests of READ and ATOMIC, instead of Inline
 	CM           bool // the connection manager connects
+	SRQ          bool
 }
 
 // Append appends the block, rules above and below.
@@ -52,7 +53,7 @@ func (h Header) Append(b []byte) []byte {
 	}
 	b = fmt.Appendf(b, " Dual-port       : OFF\t\tDevice         : %s\n", h.Device)
 	b = fmt.Appendf(b, " Number of qps   : %d\t\tTransport type : IB\n", h.QPs)
-	b = fmt.Appendf(b, " Connection type : %s\t\tUsing SRQ      : OFF\n", h.Connection)
+	b = fmt.Appendf(b, " Connection type : %s\t\tUsing SRQ      : %s\n", h.Connection, onOff(h.SRQ))
 	b = append(b, " PCIe relax order: Unsupported\n ibv_wr* API     : OFF\n"...)
 	if h.TxDepth > 0 {
 		b = fmt.Appendf(b, " TX depth        : %d\n", h.TxDepth)

@@ -16,7 +16,7 @@ type Bandwidth struct {
 	// of a bidirectional test of SENDs.
 	AfterFirst bool
 	Depth      int // send work requests outstanding on a lane
-	RecvDepth  int // receives posted on a lane
+	RecvDepth  int // receives posted on a lane, with an SRQ on all
 	RecvBytes  int // length of a receive: Size, and 40 more on UD
 	CQMod      int // a completion is asked for every so many messages
 	List       int // messages are posted in lists of this length; 1 lets the loop choose
@@ -39,17 +39,14 @@ const (
 // called before the peer is told to begin.
 func (b *Bandwidth) PostRecvs() error {
 	var s recvScratch
-	want := uint64(b.RecvDepth)
-	if b.Phases == nil {
-		want = min(want, b.Iters)
-	}
+	want := b.recvDepth(b.RecvDepth)
 	for lane := range b.Lanes {
 		for n := uint64(0); n < want; {
 			k := 0
 			for ; k < batch && n+uint64(k) < want; k++ {
 				s.fill(k, &b.Common, lane, n+uint64(k), uint32(b.RecvBytes))
 			}
-			m, err := b.Lanes[lane].QP.PostRecvBatch(s.wrs[:k])
+			m, err := b.postRecvs(lane, s.wrs[:k])
 			if err != nil {
 				return err
 			}
@@ -92,10 +89,7 @@ func (b *Bandwidth) Run(ctx context.Context) (Result, error) {
 	if b.Phases == nil && b.Peak == PeakExact && b.Send {
 		l.posted, l.done = make([]int64, total), make([]int64, total)
 	}
-	want := uint64(b.RecvDepth)
-	if b.Phases == nil {
-		want = min(want, b.Iters)
-	}
+	want := b.recvDepth(b.RecvDepth)
 	for i := range l.lanes {
 		l.lanes[i].posted = want
 	}
@@ -322,7 +316,7 @@ func (l *loop) repost(lane, atLeast int) error {
 		for i := range n {
 			l.recv.fill(i, &b.Common, lane, s.posted+uint64(i), uint32(b.RecvBytes))
 		}
-		m, err := b.Lanes[lane].QP.PostRecvBatch(l.recv.wrs[:n])
+		m, err := b.postRecvs(lane, l.recv.wrs[:n])
 		s.posted += uint64(m)
 		s.owed -= m
 		if err != nil {

@@ -71,6 +71,10 @@ type Common struct {
 	Size  uint64
 	Iters uint64 // messages of a lane; unused with Phases
 	Lanes []Lane
+	// SRQ, where not nil, is where the receives of all lanes come from: a lane's
+	// receives may then be taken by messages of others, and what is counted for
+	// it are its places.
+	SRQ *verbs.SRQ
 	// CQ gets the completions of all lanes.
 	CQ     *verbs.CQ
 	Device *verbs.Device
@@ -140,6 +144,25 @@ func (s *recvScratch) fill(i int, c *Common, lane int, n uint64, length uint32) 
 	s.wrs[i] = ib.RecvWR{ID: recvBit | wrID(lane, n), SGL: s.sges[i : i+1 : i+1]}
 }
 
+// postRecvs posts receives of a lane, or of all.
+func (c *Common) postRecvs(lane int, wrs []ib.RecvWR) (int, error) {
+	if c.SRQ != nil {
+		return c.SRQ.PostRecvBatch(wrs)
+	}
+	return c.Lanes[lane].QP.PostRecvBatch(wrs)
+}
+
+// recvDepth is how many of depth receives are a lane's.
+func (c *Common) recvDepth(depth int) uint64 {
+	if c.SRQ != nil {
+		depth = max(depth/len(c.Lanes), 1)
+	}
+	if c.Phases == nil {
+		return min(uint64(depth), c.Iters)
+	}
+	return uint64(depth)
+}
+
 // A work request's ID tells its kind, its lane and its number in the lane.
 const (
 	recvBit  = 1 << 63
@@ -155,7 +178,9 @@ func numberOf(id uint64) uint64 { return id & (1<<numBits - 1) }
 // StatusError returns the error of a completion that is not a success.
 func (c *Common) StatusError(wc *ib.WC) error {
 	e := &StatusError{Status: wc.Status, Op: c.Op, Recv: wc.ID&recvBit != 0, N: numberOf(wc.ID)}
-	if lane := laneOf(wc.ID); lane < len(c.Lanes) {
+	if c.SRQ != nil && e.Recv {
+		e.QPN = wc.QPN // the lane is that of the place
+	} else if lane := laneOf(wc.ID); lane < len(c.Lanes) {
 		e.QPN = c.Lanes[lane].QP.Num()
 	}
 	if c.Phases == nil {

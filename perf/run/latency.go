@@ -64,10 +64,7 @@ func (l *Latency) Run(ctx context.Context) (Result, error) {
 	} else {
 		l.Phases.reset()
 	}
-	p.reposts = uint64(l.RecvDepth)
-	if l.Phases == nil {
-		p.reposts = min(p.reposts, l.Iters)
-	}
+	p.reposts = l.recvDepth(l.RecvDepth)
 	var err error
 	switch {
 	case l.Op == ib.Write:
@@ -263,7 +260,7 @@ func (p *latencyLoop) pingpong(ctx context.Context) error {
 			p.count()
 			if l.Phases != nil || p.reposts < l.Iters {
 				p.recv.fill(0, &l.Common, 0, p.reposts, uint32(l.RecvBytes))
-				if _, err := l.Lanes[0].QP.PostRecvBatch(p.recv.wrs[:1]); err != nil {
+				if _, err := l.postRecvs(0, p.recv.wrs[:1]); err != nil {
 					return err
 				}
 				p.reposts++
