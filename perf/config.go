@@ -172,11 +172,15 @@ func (c *Config) Complete() error {
 	}
 	if c.Duration == 0 {
 		c.TxDepth = int(min(uint64(c.TxDepth), c.Iters))
+		messages := c.Iters // that a receive queue gets
+		if c.SRQ {
+			messages *= uint64(max(c.QPs, 1))
+		}
 		switch {
 		case c.Conn != ib.RC && c.RxDepth == 512:
-			c.RxDepth = int(min(c.Iters, ucMaxRx))
+			c.RxDepth = int(min(messages, ucMaxRx))
 		default:
-			c.RxDepth = int(min(uint64(c.RxDepth), c.Iters))
+			c.RxDepth = int(min(uint64(c.RxDepth), messages))
 		}
 	}
 	if c.RxDepth%2 == 1 && !c.All {

@@ -29,6 +29,7 @@ skip() { say "nothing installed: $*"; exit 0; }
 
 cache=${VERBENA_CACHE:-${HOME:-/root}/.cache/verbena}
 kernels=$cache/kernel
+backports=$cache/kernel-backports # of the suite of that name: its rdma_rxe has FLUSH and ATOMIC WRITE
 
 packages=(
   qemu-system-x86 qemu-system-data ipxe-qemu seabios # the guest machine
@@ -46,11 +47,11 @@ for p in "${packages[@]}"; do
 done
 
 # A kernel is complete when the stamp is there: it is written last.
-have_kernel() { compgen -G "$kernels/*/.complete" >/dev/null; }
+have_kernel() { compgen -G "$1/*/.complete" >/dev/null; }
 
 # Only one install at a time; the others wait and then find everything in place.
-if [ ${#missing[@]} -gt 0 ] || ! have_kernel; then
-  mkdir -p "$kernels"
+if [ ${#missing[@]} -gt 0 ] || ! have_kernel "$kernels" || ! have_kernel "$backports"; then
+  mkdir -p "$kernels" "$backports"
   exec 9>"$cache/judges.lock"
   flock -w 1200 9 || { say "another install has held $cache/judges.lock for 20 minutes"; exit 1; }
   missing=()
@@ -89,25 +90,48 @@ if [ ${#missing[@]} -gt 0 ]; then
   rm -f "$log"
 fi
 
-if ! have_kernel; then
-  update
+# unpack DIR APT-OPTION…: downloads the kernel that linux-image-amd64 stands for and unpacks it into DIR.
+unpack() {
+  local dir=$1 image release tmp
+  shift
   # linux-image-amd64 is a pointer; the image is the one package that it depends on.
-  image=$(apt-cache depends --important linux-image-amd64 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-[^ <>]*\)$/\1/p' | head -n 1)
+  image=$(apt-cache "$@" depends --important linux-image-amd64 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-[^ <>]*\)$/\1/p' | head -n 1)
   [ -n "$image" ] || fail "apt knows no image that linux-image-amd64 depends on"
-  say "unpacking $image into $kernels"
+  say "unpacking $image into $dir"
   # apt's download user may write neither to /root nor to a private cache, so download elsewhere.
   tmp=$(mktemp -d)
-  trap 'rm -rf "$tmp"' EXIT
   chmod 755 "$tmp"
   chown _apt "$tmp" 2>/dev/null || true
-  (cd "$tmp" && apt download "$image" >download.log 2>&1) || { tail -n 20 "$tmp/download.log"; fail "apt-get download $image failed"; }
+  (cd "$tmp" && apt "$@" download "$image" >download.log 2>&1) || { tail -n 20 "$tmp/download.log"; rm -rf "$tmp"; fail "apt-get download $image failed"; }
   release=${image#linux-image-}
-  rm -rf "${kernels:?}/$release" "$kernels/.new"
-  mkdir "$kernels/.new"
-  dpkg-deb -x "$tmp"/*.deb "$kernels/.new"
-  depmod -b "$kernels/.new" "$release"
-  dpkg-deb -f "$tmp"/*.deb Package Version >"$kernels/.new/.complete"
-  mv "$kernels/.new" "$kernels/$release"
+  rm -rf "${dir:?}/$release" "$dir/.new"
+  mkdir "$dir/.new"
+  dpkg-deb -x "$tmp"/*.deb "$dir/.new"
+  depmod -b "$dir/.new" "$release"
+  dpkg-deb -f "$tmp"/*.deb Package Version >"$dir/.new/.complete"
+  mv "$dir/.new" "$dir/$release"
+  rm -rf "$tmp"
+}
+
+if ! have_kernel "$kernels"; then
+  update
+  unpack "$kernels"
 fi
 
-say "ready: ${#packages[@]} packages, guest kernel $(basename "$(dirname "$(compgen -G "$kernels/*/.complete" | sort -V | tail -n 1)")")"
+# The suite is asked for this one download with lists of its own: nothing else on the machine sees it.
+if ! have_kernel "$backports"; then
+  # shellcheck disable=SC1091
+  codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' "Codename: $codename" "Created-By: Packages" 2>/dev/null | head -n 1)
+  lists=$(mktemp -d)
+  trap 'rm -rf "$lists"' EXIT
+  chmod 755 "$lists"
+  mkdir -p "$lists/lists/partial" "$lists/cache/archives/partial"
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${mirror:-http://deb.debian.org/debian} $codename-backports main" >"$lists/sources"
+  alone=(-o "Dir::Etc::SourceList=$lists/sources" -o Dir::Etc::SourceParts=- -o "Dir::State::Lists=$lists/lists" -o "Dir::Cache=$lists/cache")
+  apt "${alone[@]}" update >"$lists/log" 2>&1 || { tail -n 5 "$lists/log"; fail "apt-get update of $codename-backports failed"; }
+  unpack "$backports" "${alone[@]}"
+fi
+
+newest() { basename "$(dirname "$(compgen -G "$1/*/.complete" | sort -V | tail -n 1)")"; }
+say "ready: ${#packages[@]} packages, guest kernels $(newest "$kernels") and $(newest "$backports")"

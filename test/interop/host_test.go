@@ -34,13 +34,13 @@ type host struct {
 // registers n bytes. Everything ends with the test.
 func newHost(t *testing.T, n int, wrap func(link.Link) link.Link) *host {
 	t.Helper()
-	return openHost(t, n, verbs.Config{Wrap: wrap})
+	return openHost(t, network(t), n, verbs.Config{Wrap: wrap})
 }
 
-// openHost is newHost for a device that differs from the usual one.
-func openHost(t *testing.T, n int, cfg verbs.Config) *host {
+// openHost is newHost for a device that differs from the usual one, or on another network than the shared one.
+func openHost(t *testing.T, on *guest.Net, n int, cfg verbs.Config) *host {
 	t.Helper()
-	h := &host{t: t, net: network(t), buf: make([]byte, n)}
+	h := &host{t: t, net: on, buf: make([]byte, n)}
 	cfg.Netdev = guest.Bridge
 	err := h.net.Do(func() (err error) {
 		h.dev, err = verbs.Open(cfg)

@@ -116,9 +116,10 @@ func (f family) guest(g *guest.Guest) netip.Addr {
 	return g.IP4()
 }
 
-// guestGIDs are the rows of the guest's GID table by family, read once.
-var guestGIDs = sync.OnceValues(func() (map[family]int, error) {
-	g := shared.net.Guest(1)
+// guestGIDs are the rows of the shared guest's GID table by family, read once.
+var guestGIDs = sync.OnceValues(func() (map[family]int, error) { return readGIDs(shared.net.Guest(1)) })
+
+func readGIDs(g *guest.Guest) (map[family]int, error) {
 	r, err := g.Run(context.Background(), "cd /sys/class/infiniband/"+guest.RxeDevice+"/ports/1/gids && grep . *")
 	if err == nil {
 		err = r.Err()
@@ -148,7 +149,7 @@ var guestGIDs = sync.OnceValues(func() (map[family]int, error) {
 		return nil, fmt.Errorf("the guest's GID table has %d of its 2 addresses:\n%s", len(rows), r.Stdout)
 	}
 	return rows, nil
-})
+}
 
 // guestGID is the row of the guest's GID table for a family.
 func guestGID(t *testing.T, f family) int {

@@ -24,10 +24,24 @@ import (
 
 const peerPort = 18600
 
-// peerProgram is the program of peer/peer.c, compiled and started in the guest once.
-var peerProgram struct {
-	once sync.Once
-	err  error
+// peerPrograms are the programs of peer/peer.c, compiled and started in each network's guest once.
+var peerPrograms struct {
+	sync.Mutex
+	started map[*guest.Net]error
+}
+
+func needPeer(n *guest.Net) error {
+	peerPrograms.Lock()
+	defer peerPrograms.Unlock()
+	err, known := peerPrograms.started[n]
+	if !known {
+		err = startPeer(n.Guest(1))
+		if peerPrograms.started == nil {
+			peerPrograms.started = map[*guest.Net]error{}
+		}
+		peerPrograms.started[n] = err
+	}
+	return err
 }
 
 func startPeer(g *guest.Guest) error {
@@ -74,14 +88,20 @@ type peer struct {
 func newPeer(ctx context.Context, h *host, typ ib.QPType, fam family, n int) *peer {
 	h.t.Helper()
 	g := h.net.Guest(1)
-	peerProgram.once.Do(func() { peerProgram.err = startPeer(g) })
-	if peerProgram.err != nil {
-		h.t.Fatal(peerProgram.err)
+	if err := needPeer(h.net); err != nil {
+		h.t.Fatal(err)
 	}
 	p := &peer{t: h.t, conn: h.dial(ctx, netip.AddrPortFrom(g.IP4(), peerPort))}
 	p.r = bufio.NewReaderSize(p.conn, 1<<16)
 	var gid string
-	p.ask([]any{&p.qpn, &p.psn, &p.rkey, &p.addr, &gid}, "open %s %d %d 512", strings.ToLower(typ.String()), n, guestGID(h.t, fam))
+	rows, err := guestGIDs()
+	if h.net != shared.net {
+		rows, err = readGIDs(g)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	p.ask([]any{&p.qpn, &p.psn, &p.rkey, &p.addr, &gid}, "open %s %d %d 512", strings.ToLower(typ.String()), n, rows[fam])
 	b, err := hex.DecodeString(gid)
 	if err != nil || len(b) != len(p.gid) {
 		h.t.Fatalf("peer: GID %q", gid)
@@ -211,6 +231,8 @@ type request struct {
 	swapAdd    uint64
 	count      int // equal requests; 0 means 1
 	unsignaled bool
+	placement  ib.FlushPlacement // raw FLUSH
+	level      ib.FlushLevel
 }
 
 // send posts requests in the guest.
@@ -221,6 +243,20 @@ func (p *peer) send(r request) {
 		flags |= ib.Signaled
 	}
 	p.ask(nil, "send 9 %d %d %d %d %d %d %d %d %d %d %d", r.op, r.off, r.n, r.to.Addr, r.to.RKey, r.imm, r.compare, r.swapAdd, flags, pingpongQKey, max(r.count, 1))
+}
+
+// raw posts one request that the guest's library does not know, or not in full.
+func (p *peer) raw(r request) {
+	p.t.Helper()
+	p.ask(nil, "raw 9 %d %d %d %d %d %d %d %d", r.op, r.off, r.n, r.to.Addr, r.to.RKey, r.flags|ib.Signaled, r.placement, r.level)
+}
+
+// window binds a window of type 2 to n bytes of the guest's memory and returns its key.
+func (p *peer) window(off, n int) (key ib.RKey) {
+	p.t.Helper()
+	p.ask([]any{(*uint32)(&key)}, "window %d %d", off, n)
+	p.good(1)
+	return key
 }
 
 // completion is one of the guest's.

@@ -17,6 +17,23 @@ const installer = "scripts/judges.sh"
 // ErrUnavailable is matched by every error that says that this machine cannot run guests.
 var ErrUnavailable = errors.New("guests are not available on this machine")
 
+// Kernel names one of the kernels that guests can have.
+type Kernel int
+
+// The kernels.
+const (
+	Stable    Kernel = iota // the one of this Debian release
+	Backports               // the one backported to it from the next: its rdma_rxe knows FLUSH and ATOMIC WRITE
+)
+
+// dir is where the cache keeps such kernels, one directory each.
+func (k Kernel) dir() string {
+	if k == Backports {
+		return "kernel-backports"
+	}
+	return "kernel"
+}
+
 // kernel is a Debian kernel package unpacked in the cache.
 type kernel struct {
 	root    string // directory with boot/ and lib/modules/
@@ -38,7 +55,10 @@ func CacheDir() (string, error) {
 }
 
 // Available reports why guests cannot be started here, or nil. It starts nothing.
-func Available() error {
+func Available() error { return AvailableWith(Stable) }
+
+// AvailableWith is Available for guests with that kernel.
+func AvailableWith(which Kernel) error {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return fmt.Errorf("%w: they need linux/amd64, this is %s/%s", ErrUnavailable, runtime.GOOS, runtime.GOARCH)
 	}
@@ -53,22 +73,22 @@ func Available() error {
 			return fmt.Errorf("%w: %w (%s installs it)", ErrUnavailable, err, installer)
 		}
 	}
-	_, err := findKernel()
+	_, err := findKernel(which)
 	return err
 }
 
-// findKernel returns the newest kernel that the installer completed.
-func findKernel() (kernel, error) {
+// findKernel returns the newest kernel of a kind that the installer completed.
+func findKernel(which Kernel) (kernel, error) {
 	cache, err := CacheDir()
 	if err != nil {
 		return kernel{}, err
 	}
-	stamps, err := filepath.Glob(filepath.Join(cache, "kernel", "*", ".complete"))
+	stamps, err := filepath.Glob(filepath.Join(cache, which.dir(), "*", ".complete"))
 	if err != nil {
 		return kernel{}, err
 	}
 	if len(stamps) == 0 {
-		return kernel{}, fmt.Errorf("%w: no kernel under %s (%s unpacks one)", ErrUnavailable, filepath.Join(cache, "kernel"), installer)
+		return kernel{}, fmt.Errorf("%w: no kernel under %s (%s unpacks one)", ErrUnavailable, filepath.Join(cache, which.dir()), installer)
 	}
 	newest := slices.MaxFunc(stamps, func(a, b string) int { return compareVersions(filepath.Dir(a), filepath.Dir(b)) })
 	root := filepath.Dir(newest)

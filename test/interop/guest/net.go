@@ -23,6 +23,8 @@ type Config struct {
 	MTU int
 	// CPUs and MemoryMiB of each guest; 0 means 2 and 768.
 	CPUs, MemoryMiB int
+	// Kernel that the guests run; the zero value is the one of this Debian release.
+	Kernel Kernel
 	// NoRxe leaves the guests without an rxe device.
 	NoRxe bool
 	// Programs are paths of further host programs that the guests shall have, with their libraries.
@@ -83,10 +85,10 @@ func Start(ctx context.Context, cfg Config) (*Net, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := Available(); err != nil {
+	if err := AvailableWith(cfg.Kernel); err != nil {
 		return nil, err
 	}
-	k, err := findKernel()
+	k, err := findKernel(cfg.Kernel)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,10 @@
  *	dump OFFSET LENGTH                       ok, then bytes
  *	recv ID OFFSET LENGTH COUNT              ok                               posts COUNT equal receives
  *	send ID OPCODE OFFSET LENGTH RADDR RKEY IMM COMPARE SWAPADD FLAGS QKEY COUNT   ok   COUNT equal requests
- *	poll N MILLISECONDS                      wc ID STATUS OPCODE LENGTH IMM FLAGS, each; then ok K
+ *	raw ID OPCODE OFFSET LENGTH RADDR RKEY FLAGS TYPE LEVEL   ok         for what this libibverbs cannot post: SEND with
+ *		invalidate (of RKEY), FLUSH (of TYPE and LEVEL), ATOMIC WRITE; written into rdma_rxe's queue by its kernel ABI
+ *	window OFFSET LENGTH                     ok RKEY                          binds a window of type 2 that allows everything
+ *	poll N MILLISECONDS                      wc ID STATUS OPCODE LENGTH IMM FLAGS, each; then ok K   IMM: or the key that was invalidated
  *	state                                    ok STATE                         as ibv_qp_state
  *
  * Memory is what ibverbs leaves it: nothing here checks what the tests do, and the test judges the answers.
@@ -19,7 +22,9 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <netinet/in.h>
+#include <rdma/rdma_user_rxe.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -39,6 +44,7 @@ static struct {
 	struct ibv_mr *mr;
 	struct ibv_qp *qp;
 	struct ibv_ah *ah;
+	struct rxe_queue_buf *sq;
 	enum ibv_qp_type type;
 	char *buf;
 	size_t len;
@@ -61,6 +67,39 @@ static void answer(const char *format, ...)
 static void failed(const char *what, int err)
 {
 	answer("error %s: %s", what, strerror(err));
+}
+
+#define ACCESS_FLUSH (1 << 8) /* IB_UVERBS_ACCESS_FLUSH_GLOBAL, of Linux 6.2 */
+#define WR_FLUSH 14	      /* IB_UVERBS_WR_FLUSH */
+#define WR_ATOMIC_WRITE 15    /* IB_UVERBS_WR_ATOMIC_WRITE */
+
+/*
+ * find_sq returns the send queue of the process' one queue pair, which rdma_rxe shares with its library: of what is
+ * mapped from the device it is the second in the order of offsets, behind the completion queue and before the receives.
+ */
+static struct rxe_queue_buf *find_sq(void)
+{
+	char line[PATH_MAX];
+	unsigned long start, off, seen[2] = { ULONG_MAX, ULONG_MAX };
+	void *at[2] = { NULL, NULL };
+	FILE *f = fopen("/proc/self/maps", "r");
+
+	while (f && fgets(line, sizeof line, f)) {
+		if (!strstr(line, "/uverbs") || sscanf(line, "%lx-%*x %*s %lx", &start, &off) != 2)
+			continue;
+		if (off < seen[0]) {
+			seen[1] = seen[0];
+			at[1] = at[0];
+			seen[0] = off;
+			at[0] = (void *)start;
+		} else if (off < seen[1]) {
+			seen[1] = off;
+			at[1] = (void *)start;
+		}
+	}
+	if (f)
+		fclose(f);
+	return at[1];
 }
 
 static void do_open(const char *args)
@@ -97,27 +136,39 @@ static void do_open(const char *args)
 		return;
 	}
 	memset(q.buf, 0, bytes);
-	q.mr = ibv_reg_mr(q.pd, q.buf, bytes,
-			  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+
+	q.mr = ibv_reg_mr(q.pd, q.buf, bytes, access | IBV_ACCESS_MW_BIND | ACCESS_FLUSH);
+	if (q.mr)
+		access |= ACCESS_FLUSH;
+	else /* a kernel that does not know it */
+		q.mr = ibv_reg_mr(q.pd, q.buf, bytes, access | IBV_ACCESS_MW_BIND);
 	if (!q.mr) {
 		failed("MR", errno);
 		return;
 	}
-	struct ibv_qp_init_attr init = {
+	struct ibv_qp_init_attr_ex init = {
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = q.pd,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
 		.send_cq = q.cq,
 		.recv_cq = q.cq,
 		.qp_type = q.type,
 		.cap = { .max_send_wr = depth, .max_recv_wr = depth, .max_send_sge = 1, .max_recv_sge = 1 },
 	};
-	if (!(q.qp = ibv_create_qp(q.pd, &init))) {
+	if (!(q.qp = ibv_create_qp_ex(q.ctx, &init))) {
 		failed("QP", errno);
+		return;
+	}
+	if (!(q.sq = find_sq())) {
+		failed("find the send queue", ENOENT);
 		return;
 	}
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
 		.qkey = 0x11111111,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+		.qp_access_flags = access & ~IBV_ACCESS_LOCAL_WRITE,
 	};
 	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 	int err = ibv_modify_qp(q.qp, &attr, mask | (q.type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
@@ -306,6 +357,98 @@ static void do_send(const char *args)
 	answer("ok");
 }
 
+static void do_raw(const char *args)
+{
+	uint64_t id, off, raddr;
+	unsigned op, len, rkey, flags, type, level;
+	struct ibv_qp_ex *qp = q.qp ? ibv_qp_to_qp_ex(q.qp) : NULL;
+
+	if (!qp || sscanf(args, "%" SCNu64 " %u %" SCNu64 " %u %" SCNu64 " %u %u %u %u", &id, &op, &off, &len, &raddr, &rkey, &flags,
+			  &type, &level) != 9) {
+		failed("raw", EINVAL);
+		return;
+	}
+	uint32_t i = q.sq->producer_index;
+	struct rxe_send_wqe *w = (void *)(q.sq->data + ((size_t)(i & q.sq->index_mask) << q.sq->log2_elem_size));
+
+	memset(w, 0, sizeof *w);
+	w->wr.wr_id = id;
+	w->wr.opcode = op;
+	w->wr.send_flags = flags;
+	w->iova = raddr;
+	w->dma.length = w->dma.resid = len;
+	switch (op) {
+	case IBV_WR_SEND_WITH_INV:
+		w->wr.ex.invalidate_rkey = rkey;
+		w->dma.num_sge = 1;
+		w->dma.sge[0] = (struct rxe_sge){ .addr = (uintptr_t)q.buf + off, .length = len, .lkey = q.mr->lkey };
+		break;
+	case WR_FLUSH: { /* the header of this libibverbs has no name for its part of the union */
+		struct {
+			uint64_t addr;
+			uint32_t length, rkey;
+			uint8_t type, level;
+		} flush = { raddr, len, rkey, type, level };
+
+		memcpy(&w->wr.wr, &flush, sizeof flush);
+		break;
+	}
+	case WR_ATOMIC_WRITE:
+		w->wr.wr.rdma.remote_addr = raddr;
+		w->wr.wr.rdma.rkey = rkey;
+		memcpy(w->dma.inline_data, q.buf + off, 8);
+		break;
+	default:
+		failed("raw", EINVAL);
+		return;
+	}
+	__atomic_store_n(&q.sq->producer_index, (i + 1) & q.sq->index_mask, __ATOMIC_RELEASE);
+	ibv_wr_start(qp); /* an empty list rings the bell */
+	int err = ibv_wr_complete(qp);
+
+	if (err) {
+		failed("ring", err);
+		return;
+	}
+	answer("ok");
+}
+
+static void do_window(const char *args)
+{
+	size_t off, len;
+	struct ibv_mw *mw;
+	struct ibv_send_wr *bad;
+	int err;
+
+	if (!q.qp || !span(args, &off, &len)) {
+		failed("window", EINVAL);
+		return;
+	}
+	if (!(mw = ibv_alloc_mw(q.pd, IBV_MW_TYPE_2))) {
+		failed("window", errno);
+		return;
+	}
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_mw = {
+			.mw = mw,
+			.rkey = ibv_inc_rkey(mw->rkey),
+			.bind_info = {
+				.mr = q.mr,
+				.addr = (uintptr_t)q.buf + off,
+				.length = len,
+				.mw_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+			},
+		},
+	};
+	if ((err = ibv_post_send(q.qp, &wr, &bad))) {
+		failed("bind", err);
+		return;
+	}
+	answer("ok %u", wr.bind_mw.rkey);
+}
+
 static uint64_t now_ms(void)
 {
 	struct timespec t;
@@ -340,7 +483,10 @@ static void do_poll(const char *args)
 		}
 		k++;
 		fprintf(out, "wc %" PRIu64 " %d %d %u %u %u\n", wc.wr_id, wc.status, wc.opcode, wc.byte_len,
-			(wc.wc_flags & IBV_WC_WITH_IMM) ? ntohl(wc.imm_data) : 0, wc.wc_flags);
+			(wc.wc_flags & IBV_WC_WITH_IMM)	  ? ntohl(wc.imm_data)
+			: (wc.wc_flags & (1 << 2)) ? wc.invalidated_rkey /* IB_WC_WITH_INVALIDATE: rdma_rxe passes the kernel's */
+							  : 0,
+			wc.wc_flags);
 	}
 	answer("ok %d", k);
 }
@@ -381,6 +527,10 @@ static void serve(int fd)
 			do_recv(args);
 		else if (strcmp(line, "send") == 0)
 			do_send(args);
+		else if (strcmp(line, "raw") == 0)
+			do_raw(args);
+		else if (strcmp(line, "window") == 0)
+			do_window(args);
 		else if (strcmp(line, "poll") == 0)
 			do_poll(args);
 		else if (strcmp(line, "state") == 0)
