@@ -58,7 +58,7 @@ func openHost(t *testing.T, on *guest.Net, n int, cfg verbs.Config) *host {
 	if h.cq, err = h.dev.CreateCQ(verbs.CQConfig{Depth: 4096}); err != nil {
 		t.Fatal(err)
 	}
-	if h.mr, err = h.pd.RegisterMR(h.buf, ib.LocalWrite|ib.RemoteAll); err != nil {
+	if h.mr, err = h.pd.RegisterMR(h.buf, ib.LocalWrite|ib.RemoteAll|ib.RemoteFlush); err != nil {
 		t.Fatal(err)
 	}
 	return h
@@ -97,7 +97,7 @@ func (h *host) connect(q *verbs.QP, p verbs.Path) error {
 		if q.Type() == ib.UD {
 			return errors.Join(q.ToInitUD(pingpongQKey), q.ToRTR(p), q.ToRTS(p))
 		}
-		return errors.Join(q.ToInit(ib.LocalWrite|ib.RemoteAll), q.ToRTR(p), q.ToRTS(p))
+		return errors.Join(q.ToInit(ib.LocalWrite|ib.RemoteAll|ib.RemoteFlush), q.ToRTR(p), q.ToRTS(p))
 	})
 }
 

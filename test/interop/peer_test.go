@@ -94,10 +94,11 @@ func newPeer(ctx context.Context, h *host, typ ib.QPType, fam family, n int) *pe
 	p := &peer{t: h.t, conn: h.dial(ctx, netip.AddrPortFrom(g.IP4(), peerPort))}
 	p.r = bufio.NewReaderSize(p.conn, 1<<16)
 	var gid string
-	rows, err := guestGIDs()
+	read := guestGIDs
 	if h.net != shared.net {
-		rows, err = readGIDs(g)
+		read = func() (map[family]int, error) { return readGIDs(g) }
 	}
+	rows, err := read()
 	if err != nil {
 		h.t.Fatal(err)
 	}

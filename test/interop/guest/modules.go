@@ -10,7 +10,7 @@ import (
 // bootModules are loaded in every guest, in this order, each after what it depends on.
 var bootModules = []struct {
 	name     string
-	optional bool // may be built in, or refuse the processor
+	optional bool // may be missing, or refuse the processor
 }{
 	{"crc32_generic", true},
 	{"crc32c_generic", true},
@@ -47,6 +47,14 @@ func (k kernel) modules() ([]module, error) {
 		needs[path] = strings.Fields(rest)
 		paths[moduleName(path)] = path
 	}
+	builtin, err := os.ReadFile(filepath.Join(k.root, dir, "modules.builtin"))
+	if err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", k.release, err)
+	}
+	inside := map[string]bool{}
+	for line := range strings.Lines(string(builtin)) {
+		inside[moduleName(strings.TrimSpace(line))] = true
+	}
 	var out []module
 	done := map[string]bool{}
 	var add func(path string, optional bool)
@@ -62,7 +70,7 @@ func (k kernel) modules() ([]module, error) {
 	}
 	for _, m := range bootModules {
 		path, ok := paths[m.name]
-		if !ok && !m.optional {
+		if !ok && !m.optional && !inside[m.name] {
 			return nil, fmt.Errorf("kernel %s has no module %s", k.release, m.name)
 		}
 		if ok {
