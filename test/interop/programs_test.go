@@ -5,6 +5,7 @@ package interop
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -320,7 +321,7 @@ func (b *bench) once(t *testing.T, r run) error {
 		}
 	}
 	if err != nil || ourErr != nil {
-		why := fmt.Errorf("theirs, %q: %v\n%s%s\nours, %q: %v\n%s", theirs, err, result.Stdout, result.Stderr, ours, ourErr, out)
+		why := fmt.Errorf("%w\ntheirs, %q:\n%s%s\nours, %q:\n%s", errors.Join(err, ourErr), theirs, result.Stdout, result.Stderr, ours, out)
 		wrong := strings.Contains(out+result.Stdout, "invalid data")
 		if wrong || ctx.Err() == nil && !strings.Contains(out, "was lost") {
 			t.Fatal(why)

@@ -304,8 +304,9 @@ func (e *Engine) execute(a *arrival) verdict {
 // has come (IBA vol.1 9.4.1.1.4). Only a window of type 2 that this queue pair has
 // bound can be.
 //
-// Deviation: where it cannot, rxe acknowledges the message nevertheless; here
-// the sender hears of it.
+// Where it cannot, the receive completes with REM_INV_REQ_ERR and the sender
+// hears of it by a NAK. Deviation: rxe tells its own end alone and acknowledges
+// the message.
 func (e *Engine) invalidate(a *arrival) verdict {
 	if f := e.cfg.Mem.Invalidate(e.cfg.PD, e.cfg.QPN, a.p.IETH); f != mem.FaultNone {
 		e.receiveError(ib.RemInvReqErr, uint32(transport.DropAccess))
