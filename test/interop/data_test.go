@@ -50,7 +50,7 @@ func TestData(t *testing.T) {
 
 func testData(t *testing.T, typ ib.QPType, mtu ib.MTU, fam family, cfg verbs.Config) {
 	ctx := within(t, patience)
-	h := openHost(t, 2*dataBytes, cfg)
+	h := openHost(t, network(t), 2*dataBytes, cfg)
 	before := h.account()
 	c := newPair(ctx, h, typ, fam, settings{mtu: mtu}, dataBytes)
 	d := &mover{pair: c, ctx: ctx, rng: rand.New(rand.NewPCG(seed(t), uint64(typ)<<8|uint64(mtu)))}

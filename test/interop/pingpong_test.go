@@ -34,7 +34,7 @@ func TestVerbsAgainstPingpong(t *testing.T) {
 func pingpong(t *testing.T, typ ib.QPType, fam family, cfg verbs.Config) {
 	const iters, size = 50, 2000
 	ctx := within(t, patience)
-	h := openHost(t, 1<<16, cfg)
+	h := openHost(t, network(t), 1<<16, cfg)
 	g := h.net.Guest(1)
 	before := h.account()
 	p, err := g.Background(ctx, fmt.Sprintf("ibv_%s_pingpong -d %s -g %d -n %d -s %d -c",

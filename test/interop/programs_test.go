@@ -182,7 +182,7 @@ func TestPrograms(t *testing.T) {
 
 // hostGIDs are the rows of our GID table by family.
 func hostGIDs(t *testing.T, cfg verbs.Config) map[family]int {
-	h := openHost(t, 1, cfg)
+	h := openHost(t, network(t), 1, cfg)
 	defer h.dev.Close()
 	return map[family]int{ipv4: h.gid(h.net.Guest(1).IP4()), ipv6: h.gid(h.net.Guest(1).IP6())}
 }
