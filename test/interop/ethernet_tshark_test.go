@@ -90,7 +90,7 @@ func TestEthernetCable(t *testing.T) {
 			_, _ = a.dev.Close(), b.dev.Close()
 
 			for i, f := range b.tap.frames {
-				w := c.want(macs[0], macs[1], x, y, "2", f)
+				w := c.want(macs[0], macs[1], x, y, f)
 				n := 1024
 				op, ackReq, pad := 7, "0", 0
 				switch i {
@@ -110,7 +110,7 @@ func TestEthernetCable(t *testing.T) {
 				t.Errorf("%d requests and %d acknowledgements, want 5 and 1", len(b.tap.frames), len(a.tap.frames))
 			}
 			for _, f := range a.tap.frames {
-				w := c.want(macs[1], macs[0], y, x, "0", f)
+				w := c.want(macs[1], macs[0], y, x, f)
 				c.bth(w, 17, 0, p.Num(), "0", 11)
 				w["infiniband.aeth.syndrome.opcode"], w["infiniband.aeth.msn"] = "0", "1"
 				c.lengths(w, 4)
@@ -121,23 +121,22 @@ func TestEthernetCable(t *testing.T) {
 	judgeFrames(t, all)
 }
 
-// want is what every frame of the case has. Requests are ECN-capable, ECT(0), and
-// acknowledgements are not.
-func (c cableCase) want(srcMAC, dstMAC string, src, dst netip.Addr, class string, f []byte) map[string]string {
+// want is what every frame of the case has. None is ECN-capable: DCQCN is off.
+func (c cableCase) want(srcMAC, dstMAC string, src, dst netip.Addr, f []byte) map[string]string {
 	w := map[string]string{"eth.src": srcMAC, "eth.dst": dstMAC, "infiniband.invariant.crc": fmt.Sprint(binary.BigEndian.Uint32(f[len(f)-4:]))}
 	typ := 0x8915
 	switch {
 	case c.v == ib.GIDTypeRoCEv1:
-		w["infiniband.grh.ipver"], w["infiniband.grh.tclass"], w["infiniband.grh.flowlabel"] = "6", class, "0"
+		w["infiniband.grh.ipver"], w["infiniband.grh.tclass"], w["infiniband.grh.flowlabel"] = "6", "0", "0"
 		w["infiniband.grh.nxthdr"], w["infiniband.grh.hoplmt"] = "27", "64"
 		w["infiniband.grh.sgid"], w["infiniband.grh.dgid"] = gidText(src), gidText(dst)
 	case c.v4:
 		typ = 0x0800
-		w["ip.version"], w["ip.hdr_len"], w["ip.dsfield"], w["ip.flags.df"], w["ip.ttl"], w["ip.proto"] = "4", "20", class, "1", "64", "17"
+		w["ip.version"], w["ip.hdr_len"], w["ip.dsfield"], w["ip.flags.df"], w["ip.ttl"], w["ip.proto"] = "4", "20", "0", "1", "64", "17"
 		w["ip.checksum.status"], w["ip.src"], w["ip.dst"] = "1", src.String(), dst.String()
 	default:
 		typ = 0x86DD
-		w["ipv6.version"], w["ipv6.tclass"], w["ipv6.flow"], w["ipv6.nxt"], w["ipv6.hlim"] = "6", class, "0", "17", "64"
+		w["ipv6.version"], w["ipv6.tclass"], w["ipv6.flow"], w["ipv6.nxt"], w["ipv6.hlim"] = "6", "0", "0", "17", "64"
 		w["ip.version"] = "6"
 		w["ipv6.src"], w["ipv6.dst"] = src.String(), dst.String()
 	}
