@@ -265,7 +265,7 @@ func (l *Listener) serve(ctx context.Context, c net.Conn, peer netip.Addr) error
 		case "hello":
 			var t token
 			_, _ = rand.Read(t[:])
-			s = newSession(t, peer)
+			s = newSession(t, local, peer)
 			l.e.add(s)
 			h := l.e.host(local, bound, l.name, l.cfg.Version)
 			answer.Token, answer.Host = hex.EncodeToString(t[:]), &h

@@ -121,7 +121,7 @@ func (p *prober) dial(ctx context.Context, host string) error {
 	if p.v, err = p.e.voices(local, addr, ports); err != nil {
 		return errors.Join(err, c.Close())
 	}
-	p.s = newSession(t, addr)
+	p.s = newSession(t, local, addr)
 	p.e.add(p.s)
 	return nil
 }

@@ -14,7 +14,8 @@ const maxSightings = 1 << 14
 // concurrent use.
 type session struct {
 	token token
-	peer  netip.Addr // without zone: nobody else is heard
+	local netip.Addr // of this end, without zone: a packet socket hears what is for others too
+	peer  netip.Addr // of the other end, without zone
 
 	mu        sync.Mutex
 	seen      map[uint32]*Sighting
@@ -31,9 +32,9 @@ type session struct {
 // host's clock.
 type echo struct{ sent, heard, echoed, back int64 }
 
-func newSession(t token, peer netip.Addr) *session {
+func newSession(t token, local, peer netip.Addr) *session {
 	return &session{
-		token: t, peer: peer.Unmap().WithZone(""), seen: map[uint32]*Sighting{}, echoes: map[uint32]echo{},
+		token: t, local: local.Unmap().WithZone(""), peer: peer.Unmap().WithZone(""), seen: map[uint32]*Sighting{}, echoes: map[uint32]echo{},
 		lastOn: map[uint32]int{}, changed: make(chan struct{}),
 	}
 }
@@ -55,6 +56,9 @@ type arrival struct {
 // hear keeps an arrival. first says that it is to be answered: a probe that
 // was not heard before.
 func (s *session) hear(a *arrival) (first bool) {
+	if a.dst.Addr().Unmap().WithZone("") != s.local {
+		return false
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from := ""
