@@ -12,6 +12,7 @@ var commands = []func(app) *cobra.Command{
 	app.perfCommand,
 	app.simCommand,
 	app.probeCommand,
+	app.doctorCommand,
 	app.decodeCommand,
 	app.installToolsCommand,
 	app.versionCommand,

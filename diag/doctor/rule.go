@@ -194,7 +194,7 @@ func (r *Rule) check() error {
 		}
 	}
 	if err := r.compile(); err != nil {
-		return bad("%v", err)
+		return bad("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return nil
 }

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/verbena-rdma/verbena/diag/doctor"
+)
+
+// doctorFlags is what doctor is told.
+type doctorFlags struct {
+	host           hostFlags
+	peer           string
+	prio           int
+	rules          []string
+	only, skip     []string
+	asJSON, detail bool
+}
+
+func (a app) doctorCommand() *cobra.Command {
+	var s doctorFlags
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say why RDMA does not work, or is slow, on this host or a recorded one",
+		Long: "Walks the operator's order: 1 the link, 2 counters, 3 the lossless path, 4 the program, 5 the host's\n" +
+			"network. Findings come with their values and the command that mends them, the likely root cause first.\n" +
+			"Nothing is changed and no command is run.\n\n" +
+			"Exit status: 0 nothing found, 1 a warning, 2 a failure, 3 nothing could be judged.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), &s) },
+	}
+	s.host.flags(c)
+	f := c.Flags()
+	f.StringVar(&s.peer, "peer", "", "the other end: a `recording` of it")
+	f.IntVar(&s.prio, "prio", -1, "the lossless priority; default: inferred from PFC and DSCP")
+	f.StringArrayVar(&s.rules, "rules", nil, "a `file` of rules to add or put in place of others")
+	f.StringSliceVar(&s.only, "only", nil, "only these `rules`, by id")
+	f.StringSliceVar(&s.skip, "skip", nil, "not these `rules`")
+	f.BoolVarP(&s.detail, "verbose", "v", false, "list what passed and what was skipped, and why")
+	f.BoolVar(&s.asJSON, "json", false, "print JSON")
+	c.AddCommand(a.doctorRulesCommand(&s))
+	return c
+}
+
+func (a app) doctorRulesCommand(s *doctorFlags) *cobra.Command {
+	var asJSON, markdown bool
+	c := &cobra.Command{
+		Use:   "rules",
+		Short: "List the rules with their conditions",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			rules, err := s.load()
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return writeJSON(a.out, rules)
+			case markdown:
+				_, err = fmt.Fprint(a.out, doctor.Markdown(rules))
+				return err
+			}
+			for _, r := range rules {
+				if _, err := fmt.Fprintf(a.out, "%s  %-12s %s\n", r.ID, r.Each, r.Title); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.StringArrayVar(&s.rules, "rules", nil, "a `file` of rules to add or put in place of others")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	f.BoolVar(&markdown, "markdown", false, "print them whole, with the vocabulary of conditions, as Markdown")
+	return c
+}
+
+// load reads the rules, those that come with the doctor and the user's.
+func (s *doctorFlags) load() ([]*doctor.Rule, error) {
+	rules, err := doctor.Builtin()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range s.rules {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		more, err := doctor.Parse(name, text)
+		if err != nil {
+			return nil, err
+		}
+		if rules, err = doctor.Merge(rules, more, true); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range slices.Concat(s.only, s.skip) {
+		if !slices.ContainsFunc(rules, func(r *doctor.Rule) bool { return r.ID == id }) {
+			return nil, fmt.Errorf("no rule %q; verbena doctor rules lists them", id)
+		}
+	}
+	return slices.DeleteFunc(rules, func(r *doctor.Rule) bool {
+		return slices.Contains(s.skip, r.ID) || len(s.only) > 0 && !slices.Contains(s.only, r.ID)
+	}), nil
+}
+
+func (a app) doctor(ctx context.Context, s *doctorFlags) error {
+	if s.prio < -1 || s.prio > 7 {
+		return fmt.Errorf("--prio is %d, must be 0 to 7", s.prio)
+	}
+	rules, err := s.load()
+	if err != nil {
+		return err
+	}
+	in := doctor.Input{Prio: s.prio}
+	if s.peer != "" {
+		w, err := recordedWindow(s.peer, s.host.options())
+		if err != nil {
+			return fmt.Errorf("--peer: %w; record the other end there with verbena snapshot", err)
+		}
+		in.Peer = &w
+	}
+	if in.Host, err = s.host.window(ctx, a); err != nil {
+		return err
+	}
+	r := doctor.Examine(in, rules)
+	if s.asJSON {
+		err = writeJSON(a.out, r)
+	} else {
+		err = r.Text(a.out, s.detail)
+	}
+	if err != nil {
+		return err
+	}
+	if status := r.Exit(); status != 0 {
+		return &quietError{status}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/verbena-rdma/verbena/diag/read"
+	"github.com/verbena-rdma/verbena/diag/snapshot"
+	"github.com/verbena-rdma/verbena/diag/source"
+)
+
+// hostFlags say which host is looked at: this one, or a recorded one.
+type hostFlags struct {
+	dir                 string
+	interval            time.Duration
+	pid                 int
+	app, log            string
+	sysfsRoot, procRoot string
+}
+
+func (h *hostFlags) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&h.dir, "host", "", "a recorded host: a `directory` of verbena snapshot; default: this host")
+	f.DurationVar(&h.interval, "interval", 10*time.Second, "time between the two looks at this host; 0 for one look")
+	f.IntVar(&h.pid, "pid", 0, "the program's process: its limits and environment")
+	f.StringVar(&h.app, "app", "", "or the first process of this `name`")
+	f.StringVar(&h.log, "log", "", "a `file` with what the program printed")
+	f.StringVar(&h.sysfsRoot, "sysfs-root", "/sys", "where sysfs is mounted")
+	f.StringVar(&h.procRoot, "proc-root", "/proc", "where proc is mounted")
+}
+
+func (h *hostFlags) options() read.Options { return read.Options{} }
+
+// maxInterval is the longest time between two looks: counters of 32 bits wrap.
+const maxInterval = time.Hour
+
+// live opens this host.
+func (h *hostFlags) live() (*source.Live, error) {
+	if h.pid < 0 {
+		return nil, fmt.Errorf("--pid is %d, must be a process", h.pid)
+	}
+	if h.pid != 0 && h.app != "" {
+		return nil, errors.New("--pid and --app name one program; give one of them")
+	}
+	cfg := source.LiveConfig{SysfsRoot: h.sysfsRoot, ProcRoot: h.procRoot, App: source.AppConfig{PID: h.pid, Name: h.app}}
+	if h.log != "" {
+		lines, err := readLog(h.log)
+		if err != nil {
+			return nil, fmt.Errorf("--log: %w", err)
+		}
+		cfg.App.Log = lines
+	}
+	return source.NewLive(cfg)
+}
+
+// readLog reads the end of a file: that is where errors are.
+func readLog(name string) ([]string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !fi.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file", name)
+	}
+	if fi.Size() > source.MaxFile {
+		if _, err := f.Seek(-source.MaxFile, io.SeekEnd); err != nil {
+			return nil, err
+		}
+	}
+	b, err := io.ReadAll(io.LimitReader(f, source.MaxFile))
+	if err != nil {
+		return nil, err
+	}
+	return source.Lines(b), nil
+}
+
+// window reads the host that the flags name, at two instants if that can be.
+func (h *hostFlags) window(ctx context.Context, a app) (snapshot.Window, error) {
+	if h.interval < 0 || h.interval > maxInterval {
+		return snapshot.Window{}, fmt.Errorf("--interval is %v, must be 0 to %v", h.interval, maxInterval)
+	}
+	if h.dir != "" {
+		if h.pid != 0 || h.app != "" || h.log != "" {
+			return snapshot.Window{}, errors.New("--pid, --app and --log are about this host; a recording has what it was made with (verbena snapshot --log)")
+		}
+		return recordedWindow(h.dir, h.options())
+	}
+	live, err := h.live()
+	if err != nil {
+		return snapshot.Window{}, err
+	}
+	defer live.Close()
+	w := snapshot.Window{After: read.Host(live, h.options())}
+	if h.interval == 0 {
+		return w, nil
+	}
+	fmt.Fprintf(a.err, "looking again in %v (--interval 0 for one look) …\n", h.interval)
+	select {
+	case <-ctx.Done():
+		return w, ctx.Err()
+	case <-time.After(h.interval):
+	}
+	w.Before, w.After = w.After, read.Host(live, h.options())
+	return w, nil
+}
+
+// recordedWindow reads a recording.
+func recordedWindow(dir string, opt read.Options) (snapshot.Window, error) {
+	rec, err := source.OpenDir(dir)
+	if err != nil {
+		return snapshot.Window{}, err
+	}
+	defer rec.Close()
+	return read.Window(rec, opt)
+}
