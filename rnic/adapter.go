@@ -99,6 +99,8 @@ type Config struct {
 	// MWType2A makes the memory windows of type 2 those of type 2A; else they are
 	// of type 2B, as rxe's.
 	MWType2A bool
+	// CountQPs keeps counters for each queue pair: see [Adapter.ReadQPCounters].
+	CountQPs bool
 	// Scratch is storage for the packet in hand. Adapters of one owner may share
 	// it, so that a simulator has all of it in its fastest cache; nil for one of
 	// its own.
@@ -111,6 +113,7 @@ type Scratch struct {
 	engine transport.Scratch
 	rx     rxScratch
 	out    transport.Out // one packet on its way out, kept for its slices
+	unread qpCounts      // counters of queue pairs that nobody asks for
 	good   *dcqcn.Params // the parameters that were found good last
 }
 

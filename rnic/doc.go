@@ -66,6 +66,6 @@
 // Read adapter.go, qp.go, srq.go, window.go, mcast.go, post.go, sched.go, egress.go, ingress.go, source.go,
 // then pace.go, congestion.go, notify.go, phantom.go, and as needed why.go,
 // cq.go, ringcq.go, doorbell.go, qpstate.go, av.go, timer.go, qptable.go,
-// counters.go, event.go, limits.go, and for links that carry whole Ethernet
+// counters.go, countertable.go, event.go, limits.go, and for links that carry whole Ethernet
 // frames encap.go, encap_in.go, encap_pause.go.
 package rnic

@@ -134,16 +134,16 @@ func (a *Adapter) find(p *wire.Packet, src netip.Addr) *QP {
 	}
 	if q.typ != ib.UD {
 		if !q.path.ok {
-			a.tcount.Drops[transport.DropState]++
+			q.dropped(transport.DropState)
 			return nil
 		}
 		if dst := q.path.dst; src != dst && src.WithZone("") != dst.WithZone("") {
-			a.tcount.Drops[transport.DropSource]++
+			q.dropped(transport.DropSource)
 			return nil
 		}
 	}
 	if !p.PKey.Matches(q.pkey) {
-		a.tcount.Drops[transport.DropPKey]++
+		q.dropped(transport.DropPKey)
 		return nil
 	}
 	return q
@@ -152,8 +152,10 @@ func (a *Adapter) find(p *wire.Packet, src netip.Addr) *QP {
 // give hands a good packet of n bytes, BTH to ICRC, from src to its queue pair.
 func (a *Adapter) give(now clock.Time, q *QP, p *wire.Packet, in *transport.In, n int, src netip.Addr) {
 	a.received(p, in, n)
+	q.own.received(n, in.CE)
 	if p.Op == wire.CNP {
 		a.count.cnp++
+		q.own.cnp++
 		a.notified(now, q)
 		return
 	}

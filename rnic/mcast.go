@@ -183,10 +183,11 @@ func (a *Adapter) spread(now clock.Time, g *group, p *wire.Packet, in *transport
 	a.received(p, in, n)
 	for _, q := range g.qps {
 		if !p.PKey.Matches(q.pkey) {
-			a.tcount.Drops[transport.DropPKey]++
+			q.dropped(transport.DropPKey)
 			continue
 		}
 		a.count.rxCopied += uint64(len(p.Payload))
+		q.own.received(n, in.CE)
 		q.eng.Receive(now, p, in)
 		a.look(now, q)
 	}

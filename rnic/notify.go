@@ -247,5 +247,9 @@ func (a *Adapter) buildCNP(r *frame.Run) bool {
 	a.count.sentRuns++
 	a.count.npSent++
 	n.total.sent++
+	if q := a.qps.get(n.from); q != nil {
+		q.own.npSent++
+		q.own.sent(1, size)
+	}
 	return true
 }

@@ -35,10 +35,9 @@ const (
 // pacer spreads what a queue pair sends over time. It keeps the fraction of a
 // nanosecond, so that the rate is exact in the long run.
 type pacer struct {
-	limit uint64     // bits a second, as AttrRateLimit says; 0: none
-	rate  uint64     // bits a second that hold, the lower of limit and R_C; 0: none
-	at    clock.Time // all that was sent is paid for at this instant
-	frac  uint64     // and this fraction of a nanosecond later, in units of 1/rate
+	rate uint64     // bits a second that hold, the lower of limit and R_C; 0: none
+	at   clock.Time // all that was sent is paid for at this instant
+	frac uint64     // and this fraction of a nanosecond later, in units of 1/rate
 }
 
 // ready returns the first nanosecond at which something may leave.
@@ -114,7 +113,7 @@ func (p *pacer) change(now clock.Time, rate uint64) {
 
 // repace takes notice of a changed limit or R_C.
 func (q *QP) repace(now clock.Time) {
-	rate := q.pacer.limit
+	rate := uint64(q.attr.rateKbps) * 1000 // as AttrRateLimit says; 0: none
 	if top := q.ceiling(now); top != 0 && (rate == 0 || top < rate) {
 		rate = top
 	}

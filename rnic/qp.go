@@ -35,6 +35,7 @@ type QP struct {
 	rp    *reaction   // from the first notification on
 	np    *notice     // from the first marked packet on; connected types
 	cc    *congestion // its DCQCN; nil is off
+	own   *qpCounts   // never nil
 	dest  *dest       // connected types, from RTR on, where there is a window
 	path  path        // connected types, from RTR on
 	qpn   ib.QPN
@@ -188,9 +189,15 @@ func (a *Adapter) createQP(cfg QPConfig, qpn ib.QPN) (*QP, error) {
 		q.qpn = a.qpns.next(&a.qps)
 	}
 	q.timer.index = -1
+	count := &a.tcount
+	if q.own = &a.scratch.unread; a.cfg.CountQPs {
+		q.own = new(qpCounts)
+		q.own.engine.Sum = count
+		count = &q.own.engine
+	}
 	q.eng = a.newEngine(cfg.Type, transport.Config{
 		QPN: q.qpn, PD: cfg.PD, Mem: a.mem, Send: &q.send, Recv: &q.recv, Sink: (*sink)(q),
-		SigAll: cfg.SigAll, Payload: uint16(a.cfg.Payload), AckEvery: uint16(a.cfg.AckEvery), Counters: &a.tcount, Scratch: &a.scratch.engine,
+		SigAll: cfg.SigAll, Payload: uint16(a.cfg.Payload), AckEvery: uint16(a.cfg.AckEvery), Counters: count, Scratch: &a.scratch.engine,
 	})
 	if q.eng == nil {
 		return fail("type", cfg.Type, "", ErrUnsupported)
@@ -242,7 +249,7 @@ func (a *Adapter) ModifyQP(now clock.Time, q *QP, attr *ib.QPAttr) error {
 		told.PKey = q.pkey
 	}
 	if attr.Mask&ib.AttrRateLimit != 0 {
-		q.pacer.limit = uint64(attr.RateLimitKbps) * 1000
+		q.attr.rateKbps = attr.RateLimitKbps
 		q.repace(now)
 	}
 	if attr.Mask&ib.AttrAV != 0 && q.typ != ib.UD {

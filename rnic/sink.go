@@ -11,7 +11,7 @@ type sink QP
 // Drop implements transport.Sink.
 func (s *sink) Drop(d transport.Drop) {
 	if d < transport.NumDrops {
-		s.a.tcount.Drops[d]++
+		(*QP)(s).dropped(d)
 	}
 }
 

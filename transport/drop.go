@@ -36,26 +36,3 @@ func (d Drop) String() string {
 	}
 	return "unknown"
 }
-
-// Counters count protocol events of all queue pairs of an adapter, under the
-// names that Linux' rxe driver gives them where it has one. Plain integers:
-// they belong to the adapter's owner.
-type Counters struct {
-	DuplicateRequest   uint64
-	OutOfSeqRequest    uint64
-	RcvdRNRErr         uint64 // RNR NAKs received
-	SendRNRErr         uint64 // RNR NAKs sent
-	RcvdSeqErr         uint64 // sequence NAKs received
-	AckDeferred        uint64
-	RetryExceededErr   uint64
-	RetryRNRExceeded   uint64
-	CompleterRetryErr  uint64
-	SendErr            uint64
-	RDMASends          uint64
-	RDMARecvs          uint64
-	LocalAckTimeoutErr uint64
-	ImpliedNakSeqErr   uint64
-	PacketSeqErr       uint64 // sequence NAKs received (mlx5's name of the same thing is packet_seq_err)
-	Retransmitted      uint64 // request packets sent again
-	Drops              [NumDrops]uint64
-}

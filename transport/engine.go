@@ -112,7 +112,8 @@ type Config struct {
 	// Window limits what is in flight towards the destination; nil for no
 	// limit. The adapter sets it with SetWindow when the path is known.
 	Window *Window
-	// Counters are the adapter's, shared by its engines.
+	// Counters are the queue pair's, or, where nobody asks for those, the
+	// adapter's, shared by its engines.
 	Counters *Counters
 	// Scratch is the adapter's, shared by its engines; nil for one of its own.
 	Scratch *Scratch

@@ -247,7 +247,7 @@ func newDevice(cfg *Config, at place, l link.Link, groups link.Grouper) (*Device
 	}
 	d.dcqcn = dcqcn
 	a, err := rnic.New(rnic.Config{
-		Name: at.name, GUID: guid(at.addrs[0]), GIDs: adapterGIDs(d.gids), PKeys: cfg.PKeys, Limits: cfg.Limits, Rand: random32, MWType2A: cfg.MWType2A,
+		Name: at.name, GUID: guid(at.addrs[0]), GIDs: adapterGIDs(d.gids), PKeys: cfg.PKeys, Limits: cfg.Limits, Rand: random32, MWType2A: cfg.MWType2A, CountQPs: true,
 		Wire: rnic.WireCaps{
 			Encap: caps.Encap, MTU: caps.MTU, Segments: caps.Segments, RunBytes: caps.RunBytes,
 			RxBytes: caps.RxBytes, Idents: caps.Idents, Tagged: caps.Tagged, VLAN: caps.VLAN, Loops: groups != nil,

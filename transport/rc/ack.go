@@ -53,15 +53,15 @@ func (e *Engine) receiveAck(now clock.Time, p *wire.Packet) {
 			e.impliedNAK()
 		}
 	case wire.AckRNR:
-		e.cfg.Counters.RcvdRNRErr++
+		e.cfg.Count(transport.RcvdRNRErr)
 		e.ackBefore(now, p.PSN)
 		if e.state != ib.Error {
 			e.receiverNotReady(now, s)
 		}
 	case wire.AckNAK:
 		if s.NAKCode() == wire.NAKSequence {
-			e.cfg.Counters.RcvdSeqErr++
-			e.cfg.Counters.PacketSeqErr++
+			e.cfg.Count(transport.RcvdSeqErr)
+			e.cfg.Count(transport.PacketSeqErr)
 			e.ackBefore(now, p.PSN)
 			if e.state != ib.Error && q.psn != q.una {
 				e.retry(uint32(s))
@@ -291,7 +291,7 @@ func sendOpcode(o ib.WROp) ib.WCOp {
 // application learns of it, so that it may post at once.
 func (e *Engine) complete(w *transport.SendWQE) {
 	if w.Op.IsSend() {
-		e.cfg.Counters.RDMASends++
+		e.cfg.Count(transport.RDMASends)
 	}
 	if !e.cfg.SigAll && w.Flags&ib.Signaled == 0 {
 		e.retire()

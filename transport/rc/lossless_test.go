@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/transport"
 )
 
 func itoa(n uint64) string { return strconv.FormatUint(n, 10) }
@@ -84,8 +85,8 @@ func one(t *testing.T, o options, op ib.WROp, size int) {
 	if n := a.win.InFlight() + b.win.InFlight(); n != 0 {
 		t.Errorf("size %d: %d bytes still in flight", size, n)
 	}
-	if a.cnt.Retransmitted != 0 {
-		t.Errorf("size %d: %d retransmitted", size, a.cnt.Retransmitted)
+	if a.cnt.Events[transport.Retransmitted] != 0 {
+		t.Errorf("size %d: %d retransmitted", size, a.cnt.Events[transport.Retransmitted])
 	}
 }
 

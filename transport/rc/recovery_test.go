@@ -8,6 +8,7 @@ import (
 
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/transport"
 	"github.com/verbena-rdma/verbena/wire"
 )
 
@@ -195,8 +196,8 @@ func TestRNRStorm(t *testing.T) {
 			t.Fatalf("completion %d: %+v", i, wc)
 		}
 	}
-	if a.cnt.RcvdRNRErr < 1000 || b.eng.State() != ib.RTS {
-		t.Errorf("%d RNR NAKs, responder %v", a.cnt.RcvdRNRErr, b.eng.State())
+	if a.cnt.Events[transport.RcvdRNRErr] < 1000 || b.eng.State() != ib.RTS {
+		t.Errorf("%d RNR NAKs, responder %v", a.cnt.Events[transport.RcvdRNRErr], b.eng.State())
 	}
 }
 

@@ -274,7 +274,7 @@ func (e *Engine) sent(now clock.Time, s *segment) {
 	resent := q.psn.Before(q.next)
 	after := q.psn.Add(int(s.psns))
 	if resent {
-		e.cfg.Counters.Retransmitted++
+		e.cfg.Count(transport.Retransmitted)
 	} else if s.off == 0 || w.Op == ib.Read {
 		q.probe = q.limited && consumesReceive(w.Op) && !q.credit()
 		q.ssn = (q.ssn + 1) & msnMask

@@ -100,11 +100,11 @@ func (e *Engine) checkPSN(a *arrival) verdict {
 	r := &e.rsp
 	switch d := a.p.PSN.Sub(r.epsn); {
 	case d < 0:
-		e.cfg.Counters.DuplicateRequest++
+		e.cfg.Count(transport.DuplicateRequest)
 		e.receiveDuplicate(a)
 		return done
 	case d > 0:
-		e.cfg.Counters.OutOfSeqRequest++
+		e.cfg.Count(transport.OutOfSeqRequest)
 		e.cfg.Sink.Drop(transport.DropOutOfSequence)
 		if !r.broken {
 			e.nak(wire.NAKSyndrome(wire.NAKSequence))
@@ -181,7 +181,7 @@ func (e *Engine) checkResources(a *arrival) verdict {
 	}
 	w := e.cfg.Recv.Peek()
 	if w == nil {
-		e.cfg.Counters.SendRNRErr++
+		e.cfg.Count(transport.SendRNRErr)
 		e.cfg.Sink.Drop(transport.DropRNR)
 		e.nak(wire.RNRSyndrome(e.attr.MinRNRTimer))
 		return done
@@ -354,7 +354,7 @@ func (e *Engine) receiveDone(a *arrival) {
 	case a.info.HasInv():
 		wc.Flags, wc.Imm = ib.WCWithInv, uint32(a.p.IETH)
 	}
-	e.cfg.Counters.RDMARecvs++
+	e.cfg.Count(transport.RDMARecvs)
 	e.cfg.Recv.Pop()
 	e.cfg.Sink.RecvDone(wc, a.p.Solicited)
 }

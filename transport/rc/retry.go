@@ -3,6 +3,7 @@ package rc
 import (
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/transport"
 	"github.com/verbena-rdma/verbena/wire"
 )
 
@@ -12,7 +13,7 @@ func (e *Engine) Advance(now clock.Time) {
 		return
 	}
 	e.req.timer = clock.Never
-	e.cfg.Counters.LocalAckTimeoutErr++
+	e.cfg.Count(transport.LocalAckTimeoutErr)
 	e.cfg.Window.TimedOut()
 	e.retry(0)
 }
@@ -25,7 +26,7 @@ func (e *Engine) impliedNAK() {
 	if e.state == ib.Error || q.implied || q.psn == q.una {
 		return
 	}
-	e.cfg.Counters.ImpliedNakSeqErr++
+	e.cfg.Count(transport.ImpliedNakSeqErr)
 	e.retry(0)
 	q.implied = true
 }
@@ -36,12 +37,12 @@ func (e *Engine) retry(syndrome uint32) {
 	q := &e.req
 	e.cfg.Window.Lost()
 	if q.retryLeft == 0 {
-		e.cfg.Counters.RetryExceededErr++
+		e.cfg.Count(transport.RetryExceededErr)
 		e.fail(ib.RetryExcErr, syndrome)
 		return
 	}
 	q.retryLeft--
-	e.cfg.Counters.CompleterRetryErr++
+	e.cfg.Count(transport.CompleterRetryErr)
 	e.goBack()
 }
 
@@ -54,7 +55,7 @@ func (e *Engine) receiverNotReady(now clock.Time, s wire.AETHSyndrome) {
 	}
 	if e.attr.RNRRetry != 7 {
 		if q.rnrLeft == 0 {
-			e.cfg.Counters.RetryRNRExceeded++
+			e.cfg.Count(transport.RetryRNRExceeded)
 			e.fail(ib.RNRRetryExcErr, uint32(s))
 			return
 		}

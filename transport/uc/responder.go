@@ -76,12 +76,12 @@ func (e *Engine) sequence(a *arrival) transport.Drop {
 	ahead := a.p.PSN.Sub(r.epsn)
 	starts := a.info.Pos.Starts()
 	if ahead < 0 && (ahead >= -recent || !starts) {
-		e.q.Cfg.Counters.DuplicateRequest++
+		e.q.Cfg.Count(transport.DuplicateRequest)
 		return transport.DropDuplicate
 	}
 	r.epsn = a.p.PSN.Add(1)
 	if ahead != 0 {
-		e.q.Cfg.Counters.OutOfSeqRequest++
+		e.q.Cfg.Count(transport.OutOfSeqRequest)
 		r.abandon()
 	}
 	if starts {

@@ -446,8 +446,8 @@ var rules = []struct {
 		p.b.Deliver(ps[0], ps[0], ps[1], ps[0], ps[1], ps[2], ps[2], ps[0])
 		p.b.Want("drop duplicate", "drop duplicate", "drop duplicate", "recv 1: RECV SUCCESS, 700 bytes", "drop duplicate", "drop duplicate")
 		p.at(0, data)
-		if p.b.Counters.DuplicateRequest != 5 {
-			p.Errorf("%d duplicates counted", p.b.Counters.DuplicateRequest)
+		if p.b.Counters.Events[transport.DuplicateRequest] != 5 {
+			p.Errorf("%d duplicates counted", p.b.Counters.Events[transport.DuplicateRequest])
 		}
 	}},
 	{"a stray packet far ahead does not deafen", func(p pair) {

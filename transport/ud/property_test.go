@@ -131,11 +131,11 @@ func TestIntactOrNothing(t *testing.T) {
 		b.PostRecv(nextRecv, b.SGE(int(nextRecv%slots)*slot, 40+mtu))
 		clear(b.Buf)
 		post(mtu)
-		got := b.Counters.RDMARecvs
+		got := b.Counters.Events[transport.RDMARecvs]
 		for _, p := range a.Drain() {
 			deliver(p)
 		}
-		if b.Counters.RDMARecvs != got+1 {
+		if b.Counters.Events[transport.RDMARecvs] != got+1 {
 			rt.Fatalf("after the network recovered a message was not received")
 		}
 		if got := len(a.SendWCs); got != int(nextSend) || a.Send.Free() != a.Send.Depth() {

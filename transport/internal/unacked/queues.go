@@ -114,7 +114,7 @@ func (q *Queues) Settle() {
 	q.left = false
 	w := q.Cfg.Send.At(q.Cfg.Send.Head())
 	if w.Op.IsSend() {
-		q.Cfg.Counters.RDMASends++
+		q.Cfg.Count(transport.RDMASends)
 	}
 	q.succeed(w)
 }
@@ -162,7 +162,7 @@ func (q *Queues) Why() transport.Wait {
 // Fail completes the head of the send queue with an error, flushes what follows
 // and takes the queue pair to SQE (IBA vol.1 10.3.1.6).
 func (q *Queues) Fail(st ib.WCStatus, vendorErr uint32) {
-	q.Cfg.Counters.SendErr++
+	q.Cfg.Count(transport.SendErr)
 	q.state = ib.SQE
 	q.sendDone(q.Cfg.Send.At(q.Cfg.Send.Head()), st, vendorErr)
 	q.flushSend()
@@ -181,7 +181,7 @@ func (q *Queues) Receives() bool {
 // Received completes the head of the receive queue. wc need not have ID.
 func (q *Queues) Received(wc ib.WC, solicited bool) {
 	w := q.Cfg.Recv.Peek()
-	q.Cfg.Counters.RDMARecvs++
+	q.Cfg.Count(transport.RDMARecvs)
 	out := &q.Cfg.Scratch.WC
 	*out = wc
 	out.ID, out.QPN = w.ID, q.Cfg.QPN

@@ -1,0 +1,43 @@
+package transport
+
+// Event is something that a protocol machine counts. The names are those that
+// Linux' rxe driver gives it where it has one.
+type Event uint8
+
+// The events.
+const (
+	DuplicateRequest   Event = iota // request packets that came again
+	OutOfSeqRequest                 // request packets after the one expected
+	RcvdRNRErr                      // RNR NAKs received
+	SendRNRErr                      // RNR NAKs sent
+	RcvdSeqErr                      // sequence NAKs received
+	AckDeferred                     // nothing defers ACKs as rxe does: always 0
+	RetryExceededErr                // requests given up after the last retry
+	RetryRNRExceeded                // … after the last RNR retry
+	CompleterRetryErr               // retries begun, of whatever cause but RNR NAKs
+	SendErr                         // requests that could not be sent for an error on this side
+	RDMASends                       // SENDs completed
+	RDMARecvs                       // receives completed
+	LocalAckTimeoutErr              // timers of the local ACK timeout that ran out
+	ImpliedNakSeqErr                // answers that skipped a READ or atomic response
+	PacketSeqErr                    // sequence NAKs received: mlx5's name of RcvdSeqErr
+	Retransmitted                   // request packets sent again
+	NumEvents
+)
+
+// Counters count what happened to one queue pair, or to all of an adapter.
+// Plain integers: they belong to the adapter's owner.
+type Counters struct {
+	Events [NumEvents]uint64
+	Drops  [NumDrops]uint64
+	// Sum are those of the adapter, where these are of one queue pair.
+	Sum *Counters
+}
+
+// Count counts an event, for the queue pair and for the adapter.
+func (c *Config) Count(e Event) {
+	c.Counters.Events[e]++
+	if sum := c.Counters.Sum; sum != nil {
+		sum.Events[e]++
+	}
+}
