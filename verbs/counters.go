@@ -23,15 +23,15 @@ type Counters struct {
 // linkRows are the counters of what is beneath the adapter. It is never written.
 var linkRows = []struct {
 	CounterInfo
-	get func(c *link.Counters) uint64
+	get func(c link.Counters) uint64
 }{
-	{CounterInfo{Name: "link_rx_dropped", Unit: "packets", What: "link: the receive buffer was full (Linux counts merged packets as one)"}, func(c *link.Counters) uint64 { return c.RxDropped }},
-	{CounterInfo{Name: "link_rx_foreign", Unit: "packets", What: "link: not usable at all"}, func(c *link.Counters) uint64 { return c.RxForeign }},
-	{CounterInfo{Name: "link_tx_dropped", Unit: "packets", What: "link: the system's send queue was full for too long"}, func(c *link.Counters) uint64 { return c.TxDropped }},
-	{CounterInfo{Name: "link_tx_too_long", Unit: "packets", What: "link: longer than the route's MTU"}, func(c *link.Counters) uint64 { return c.TxTooLong }},
-	{CounterInfo{Name: "link_tx_refused", Unit: "packets", What: "link: no route, a firewall, or the interface is down"}, func(c *link.Counters) uint64 { return c.TxRefused }},
-	{CounterInfo{Name: "link_tx_no_port", Unit: "packets", What: "link: a source port that was not asked for"}, func(c *link.Counters) uint64 { return c.TxNoPort }},
-	{CounterInfo{Name: "link_tx_split", Unit: "runs", What: "link: sent packet by packet because the system would not cut them"}, func(c *link.Counters) uint64 { return c.TxSplit }},
+	{CounterInfo{Name: "link_rx_dropped", Unit: "packets", What: "link: the receive buffer was full (Linux counts merged packets as one)"}, func(c link.Counters) uint64 { return c.RxDropped }},
+	{CounterInfo{Name: "link_rx_foreign", Unit: "packets", What: "link: not usable at all"}, func(c link.Counters) uint64 { return c.RxForeign }},
+	{CounterInfo{Name: "link_tx_dropped", Unit: "packets", What: "link: the system's send queue was full for too long"}, func(c link.Counters) uint64 { return c.TxDropped }},
+	{CounterInfo{Name: "link_tx_too_long", Unit: "packets", What: "link: longer than the route's MTU"}, func(c link.Counters) uint64 { return c.TxTooLong }},
+	{CounterInfo{Name: "link_tx_refused", Unit: "packets", What: "link: no route, a firewall, or the interface is down"}, func(c link.Counters) uint64 { return c.TxRefused }},
+	{CounterInfo{Name: "link_tx_no_port", Unit: "packets", What: "link: a source port that was not asked for"}, func(c link.Counters) uint64 { return c.TxNoPort }},
+	{CounterInfo{Name: "link_tx_split", Unit: "runs", What: "link: sent packet by packet because the system would not cut them"}, func(c link.Counters) uint64 { return c.TxSplit }},
 }
 
 // All goes through the counters, always in the same order: by name, with what it
@@ -44,7 +44,7 @@ func (c *Counters) All() iter.Seq2[CounterInfo, uint64] {
 			}
 		}
 		for i := range linkRows {
-			if c.device && !yield(linkRows[i].CounterInfo, linkRows[i].get(&c.link)) {
+			if c.device && !yield(linkRows[i].CounterInfo, linkRows[i].get(c.link)) {
 				return
 			}
 		}
@@ -60,7 +60,7 @@ func (c *Counters) Get(name string) (v uint64, ok bool) {
 	}
 	for i := range linkRows {
 		if c.device && linkRows[i].Name == name {
-			return linkRows[i].get(&c.link), true
+			return linkRows[i].get(c.link), true
 		}
 	}
 	return 0, false
