@@ -176,11 +176,11 @@ type reaction struct {
 func (a *Adapter) notified(now clock.Time, q *QP) {
 	if s := q.eng.State(); q.cc == nil || s != ib.RTS && s != ib.SQD {
 		a.count.rpIgnored++
-		q.own.rpIgnored++
+		q.own().rpIgnored++
 		return
 	}
 	a.count.rpHandled++
-	q.own.rpHandled++
+	q.own().rpHandled++
 	if q.rp == nil {
 		q.rp = new(reaction)
 		q.rp.Start(now, q.cc.rp, q.cc.line)

@@ -3,6 +3,7 @@ package rnic
 import (
 	"iter"
 	"strconv"
+	"unsafe"
 
 	"github.com/verbena-rdma/verbena/transport"
 	"github.com/verbena-rdma/verbena/wire/ether"
@@ -16,6 +17,31 @@ type qpCounts struct {
 	ecnMarked            uint64
 	cnp, npSent          uint64
 	rpHandled, rpIgnored uint64
+}
+
+// countedQP is a queue pair whose counters are asked for. Those of a simulated
+// fabric have none, and no room for a pointer either.
+type countedQP struct {
+	QP
+	counts qpCounts
+}
+
+// newQP allocates a queue pair.
+func (a *Adapter) newQP() *QP {
+	if !a.cfg.CountQPs {
+		return new(QP)
+	}
+	c := new(countedQP)
+	c.flags = qpCounted
+	return &c.QP
+}
+
+// own returns the queue pair's counters, or some that nobody reads.
+func (q *QP) own() *qpCounts {
+	if q.flags&qpCounted == 0 {
+		return &q.a.scratch.unread
+	}
+	return &(*countedQP)(unsafe.Pointer(q)).counts // newQP says that it is one
 }
 
 func (c *qpCounts) sent(packets, bytes int) {
@@ -35,7 +61,7 @@ func (c *qpCounts) received(bytes int, marked bool) {
 func (q *QP) dropped(d transport.Drop) {
 	if d < transport.NumDrops {
 		q.a.tcount.Drops[d]++
-		q.own.engine.Drops[d]++
+		q.own().engine.Drops[d]++
 	}
 }
 
@@ -99,7 +125,7 @@ func (a *Adapter) ReadQPCounters(q *QP, c *Counters) {
 	}
 	for i := range counterTable {
 		if r := &counterTable[i]; r.qp != nil {
-			c.v[i] = r.qp(q.own)
+			c.v[i] = r.qp(q.own())
 		}
 	}
 }

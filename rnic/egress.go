@@ -150,7 +150,7 @@ func (a *Adapter) build(now clock.Time, q *QP, r *frame.Run) bool {
 	r.Prio, r.QPN, r.WireLen = q.sched.prio, uint32(q.qpn), r.N-r.Segs*a.env(along).len()
 	a.count.sentPkts += uint64(r.Segs)
 	a.count.sentBytes += uint64(r.WireLen)
-	q.own.sent(r.Segs, r.WireLen)
+	q.own().sent(r.Segs, r.WireLen)
 	if paced > 0 {
 		a.paid(now, q, paced)
 	}

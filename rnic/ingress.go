@@ -152,10 +152,10 @@ func (a *Adapter) find(p *wire.Packet, src netip.Addr) *QP {
 // give hands a good packet of n bytes, BTH to ICRC, from src to its queue pair.
 func (a *Adapter) give(now clock.Time, q *QP, p *wire.Packet, in *transport.In, n int, src netip.Addr) {
 	a.received(p, in, n)
-	q.own.received(n, in.CE)
+	q.own().received(n, in.CE)
 	if p.Op == wire.CNP {
 		a.count.cnp++
-		q.own.cnp++
+		q.own().cnp++
 		a.notified(now, q)
 		return
 	}

@@ -187,7 +187,7 @@ func (a *Adapter) spread(now clock.Time, g *group, p *wire.Packet, in *transport
 			continue
 		}
 		a.count.rxCopied += uint64(len(p.Payload))
-		q.own.received(n, in.CE)
+		q.own().received(n, in.CE)
 		q.eng.Receive(now, p, in)
 		a.look(now, q)
 	}

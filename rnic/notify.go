@@ -248,8 +248,8 @@ func (a *Adapter) buildCNP(r *frame.Run) bool {
 	a.count.npSent++
 	n.total.sent++
 	if q := a.qps.get(n.from); q != nil {
-		q.own.npSent++
-		q.own.sent(1, size)
+		q.own().npSent++
+		q.own().sent(1, size)
 	}
 	return true
 }

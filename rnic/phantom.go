@@ -58,7 +58,7 @@ func (a *Adapter) buildPhantom(now clock.Time, q *QP, r *frame.Run) bool {
 		a.count.txCopied += uint64(out.Len - r.Phantom)
 		a.count.sentPkts++
 		a.count.sentBytes += uint64(h.WireLen)
-		q.own.sent(1, h.WireLen)
+		q.own().sent(1, h.WireLen)
 		if !h.Ack {
 			a.paid(now, q, h.WireLen+a.overhead)
 		}

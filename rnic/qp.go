@@ -35,7 +35,6 @@ type QP struct {
 	rp    *reaction   // from the first notification on
 	np    *notice     // from the first marked packet on; connected types
 	cc    *congestion // its DCQCN; nil is off
-	own   *qpCounts   // never nil
 	dest  *dest       // connected types, from RTR on, where there is a window
 	path  path        // connected types, from RTR on
 	qpn   ib.QPN
@@ -58,16 +57,18 @@ type QP struct {
 type qpFlags uint8
 
 const (
-	qpGone  qpFlags = 1 << iota // destroyed
-	qpECT                       // its data packets are ECN-capable
-	qpOwnCC                     // its congestion control is not the adapter's
+	qpGone    qpFlags = 1 << iota // destroyed
+	qpECT                         // its data packets are ECN-capable
+	qpOwnCC                       // its congestion control is not the adapter's
+	qpCounted                     // it is the head of a countedQP
 )
 
 // qpAttr are the attributes that are the adapter's to remember: those of
-// [ib.QPAttr] and [ib.AV] that neither path nor pacer has.
+// [ib.QPAttr] and [ib.AV] that path has not.
 type qpAttr struct {
 	dgid      ib.GID
 	flowLabel uint32
+	rateKbps  uint32
 	destQPN   ib.QPN
 	pkeyIndex uint16
 	port      uint8
@@ -175,10 +176,9 @@ func (a *Adapter) createQP(cfg QPConfig, qpn ib.QPN) (*QP, error) {
 		return nil, fmt.Errorf("create QP: there are %d of %d: %w", a.qps.len(), limit.MaxQP, ErrLimit)
 	}
 
-	q := &QP{
-		a: a, typ: cfg.Type, pd: cfg.PD, pkey: ib.DefaultPKey,
-		sendCQ: cfg.SendCQ, recvCQ: cfg.RecvCQ,
-	}
+	q := a.newQP()
+	q.a, q.typ, q.pd, q.pkey = a, cfg.Type, cfg.PD, ib.DefaultPKey
+	q.sendCQ, q.recvCQ = cfg.SendCQ, cfg.RecvCQ
 	q.send.Init(cfg.Cap.MaxSendWR, cfg.Cap.MaxSendSGE, cfg.Cap.MaxInlineData)
 	if cfg.SRQ != nil {
 		q.recv.InitShared(&cfg.SRQ.queue)
@@ -190,10 +190,9 @@ func (a *Adapter) createQP(cfg QPConfig, qpn ib.QPN) (*QP, error) {
 	}
 	q.timer.index = -1
 	count := &a.tcount
-	if q.own = &a.scratch.unread; a.cfg.CountQPs {
-		q.own = new(qpCounts)
-		q.own.engine.Sum = count
-		count = &q.own.engine
+	if a.cfg.CountQPs {
+		q.own().engine.Sum = count
+		count = &q.own().engine
 	}
 	q.eng = a.newEngine(cfg.Type, transport.Config{
 		QPN: q.qpn, PD: cfg.PD, Mem: a.mem, Send: &q.send, Recv: &q.recv, Sink: (*sink)(q),
@@ -291,7 +290,7 @@ func (q *QP) forget(now clock.Time) {
 		a.dropDest(d)
 	}
 	q.path = path{}
-	q.pacer.limit = 0
+	q.attr.rateKbps = 0
 	q.calm(now)
 	q.attr, q.pkey = qpAttr{}, ib.DefaultPKey
 	a.mem.ForgetQP(q.qpn)
@@ -307,7 +306,7 @@ func (a *Adapter) QueryQP(q *QP) ib.QPAttr {
 	// What the engine has no use for is the adapter's to remember.
 	attr.Mask, attr.State, attr.CurState = attrsDefined, q.eng.State(), q.eng.State()
 	t := &q.attr
-	attr.Port, attr.PKeyIndex, attr.RateLimitKbps = t.port, t.pkeyIndex, uint32(q.pacer.limit/1000)
+	attr.Port, attr.PKeyIndex, attr.RateLimitKbps = t.port, t.pkeyIndex, t.rateKbps
 	attr.PKey = a.cfg.PKeys[t.pkeyIndex]
 	attr.AV = ib.AV{
 		DGID: t.dgid, SGIDIndex: int(q.path.row), HopLimit: t.hopLimit, TrafficClass: t.class,

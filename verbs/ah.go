@@ -1,10 +1,12 @@
 package verbs
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/verbs/faultplan"
 )
 
 // AH is an address handle: where datagrams of a UD queue pair go.
@@ -21,6 +23,9 @@ type AH struct {
 func (p *PD) CreateAH(av ib.AV) (*AH, error) {
 	if err := p.usable("create AH"); err != nil {
 		return nil, err
+	}
+	if err := p.dev.faults.control(faultplan.CreateAH); err != nil {
+		return nil, fmt.Errorf("create AH: %w", err)
 	}
 	h := &AH{pd: p, av: av}
 	err := p.dev.do("create AH", func(clock.Time) error {

@@ -2,12 +2,14 @@ package verbs
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/rnic"
+	"github.com/verbena-rdma/verbena/verbs/faultplan"
 )
 
 // DefaultCQDepth is the depth of a completion queue whose configuration says 0.
@@ -42,6 +44,9 @@ func (d *Device) CreateCQ(cfg CQConfig) (*CQ, error) {
 	depth := cfg.Depth
 	if depth == 0 {
 		depth = DefaultCQDepth
+	}
+	if err := d.faults.control(faultplan.CreateCQ); err != nil {
+		return nil, fmt.Errorf("create CQ: %w", err)
 	}
 	if cfg.Channel != nil && cfg.Channel.dev != d {
 		return nil, errorf(ErrInvalid, "create CQ: the completion channel belongs to device %v, not to %v", cfg.Channel.dev, d)
@@ -113,7 +118,11 @@ func (c *CQ) take(wcs []ib.WC) int {
 	if c.dead.Load() {
 		return 0
 	}
-	return c.cq.Poll(wcs)
+	n := c.cq.Poll(wcs)
+	if f := c.dev.faults; f != nil && f.Asks(faultplan.Poll) {
+		f.polled(wcs[:n])
+	}
+	return n
 }
 
 // Wait is Poll that waits until there is a completion. It spins for [SpinTime],

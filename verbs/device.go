@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"net/netip"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/verbena-rdma/verbena/link"
 	"github.com/verbena-rdma/verbena/link/udp"
 	"github.com/verbena-rdma/verbena/rnic"
+	"github.com/verbena-rdma/verbena/verbs/faultplan"
 )
 
 // DefaultPort is the UDP port of RoCEv2.
@@ -44,6 +46,12 @@ type Config struct {
 	PriorityTag bool
 	// Wrap puts middleware around the link, such as link/fault or link/pcap.
 	Wrap func(link.Link) link.Link
+	// Faults is what is to go wrong: see [faultplan]. nil: what the file says that
+	// the environment variable VERBENA_FAULTS names, or nothing. It is only read.
+	Faults *faultplan.Plan
+	// FaultReport gets, when the device closes, what the plan did; may be nil. See
+	// also [Device.Faults].
+	FaultReport io.Writer
 	// Limits of the adapter; zero fields take the defaults.
 	Limits Limits
 	// RecvBuffer is the receive buffer to ask for in bytes; 0 asks for the
@@ -85,7 +93,8 @@ type Device struct {
 	drv     *driver.Driver
 	clock   clock.Real
 	regions regions
-	dcqcn   DCQCN // of queue pairs without their own; under the driver's lock
+	dcqcn   DCQCN   // of queue pairs without their own; under the driver's lock
+	faults  *faults // nil: no plan
 
 	eventMu    sync.Mutex
 	linkEvents []ib.Event
@@ -114,17 +123,29 @@ func Open(cfg Config) (*Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open device: %w", err)
 	}
+	f, err := openFaults(&cfg, at)
+	if err != nil {
+		return nil, fmt.Errorf("open device %s: %w", at.name, err)
+	}
 	l, groups, err := openLink(&cfg, at)
 	if err != nil {
 		return nil, fmt.Errorf("open device %s: %w", at.name, err)
 	}
-	d, err := newDevice(&cfg, at, l, groups)
+	var d *Device
+	inner := l
+	if l, err = f.wrap(l); err != nil {
+		l = inner
+	} else {
+		d, err = newDevice(&cfg, at, l, groups)
+	}
 	if err != nil {
 		if cfg.Link == nil {
 			err = errors.Join(err, l.Close())
 		}
 		return nil, fmt.Errorf("open device %s: %w", at.name, err)
 	}
+	d.faults = f
+	f.begin(d)
 	return d, nil
 }
 
@@ -426,6 +447,7 @@ func (d *Device) Close() error {
 		return nil
 	}
 	err := d.drv.Close()
+	d.faults.end()
 	d.mu.Lock()
 	d.ended = true
 	kids := d.kids

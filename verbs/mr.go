@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/mem"
 	"github.com/verbena-rdma/verbena/rnic"
+	"github.com/verbena-rdma/verbena/verbs/faultplan"
 )
 
 // MRConfig describes a memory region.
@@ -52,6 +54,9 @@ func (p *PD) RegisterMR(buf []byte, access ib.Access) (*MR, error) {
 func (p *PD) Register(cfg MRConfig) (*MR, error) {
 	if err := p.usable("register MR"); err != nil {
 		return nil, err
+	}
+	if err := p.dev.faults.control(faultplan.RegMR); err != nil {
+		return nil, fmt.Errorf("register MR: %w", err)
 	}
 	base := cfg.base()
 	r := &registration{pd: p}

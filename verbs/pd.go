@@ -1,11 +1,13 @@
 package verbs
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/mem"
+	"github.com/verbena-rdma/verbena/verbs/faultplan"
 )
 
 // PD is a protection domain: what regions, queue pairs and address handles
@@ -24,7 +26,12 @@ type PD struct {
 // MaxPD is reached) the calls on the domain return the reason.
 func (d *Device) AllocPD() *PD {
 	p := &PD{dev: d}
-	err := d.do("allocate PD", func(clock.Time) error {
+	err := d.faults.control(faultplan.AllocPD)
+	if err != nil {
+		p.err = fmt.Errorf("allocate PD: %w", err)
+		return p
+	}
+	err = d.do("allocate PD", func(clock.Time) error {
 		pd, err := d.adapter.AllocPD()
 		p.pd = pd
 		return err

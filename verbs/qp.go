@@ -8,6 +8,7 @@ import (
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/rnic"
+	"github.com/verbena-rdma/verbena/verbs/faultplan"
 )
 
 // QPConfig describes a queue pair.
@@ -45,6 +46,9 @@ func (p *PD) CreateQP(cfg QPConfig) (*QP, error) {
 		return nil, err
 	}
 	d := p.dev
+	if err := d.faults.control(faultplan.CreateQP); err != nil {
+		return nil, fmt.Errorf("create QP: %w", err)
+	}
 	for _, c := range []struct {
 		name string
 		cq   *CQ
@@ -79,6 +83,7 @@ func (p *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.faults.created(q)
 	d.adopt(q)
 	return q, nil
 }
@@ -119,7 +124,15 @@ func (q *QP) Modify(attr ib.QPAttr) error {
 		return errorf(ErrClosed, "modify QP %v: it is closed", q.Num())
 	}
 	d := q.pd.dev
-	return d.do("modify QP", func(now clock.Time) error { return d.adapter.ModifyQP(now, q.qp, &attr) })
+	kill, err := d.faults.modify(q)
+	if err != nil {
+		return fmt.Errorf("modify QP %v: %w", q.Num(), err)
+	}
+	err = d.do("modify QP", func(now clock.Time) error { return d.adapter.ModifyQP(now, q.qp, &attr) })
+	if kill && err == nil {
+		q.killed()
+	}
+	return err
 }
 
 // Query returns all attributes. Of a closed queue pair it returns none.
@@ -152,6 +165,13 @@ func (q *QP) PostSend(wr ib.SendWR) error {
 // accepted: all, unless there is an error, which is about the first that was
 // not. One call for many small requests sends them many in a piece.
 func (q *QP) PostSendBatch(wrs []ib.SendWR) (int, error) {
+	if f := q.pd.dev.faults; f != nil && f.Asks(faultplan.PostSend) {
+		return q.postFaulty(wrs)
+	}
+	return q.postSend(wrs)
+}
+
+func (q *QP) postSend(wrs []ib.SendWR) (int, error) {
 	q.sendMu.Lock()
 	if q.dead.Load() {
 		q.sendMu.Unlock()
@@ -196,6 +216,13 @@ func (q *QP) PostRecv(wr ib.RecvWR) error {
 // PostRecvBatch posts receives in order and returns how many were accepted:
 // all, unless there is an error, which is about the first that was not.
 func (q *QP) PostRecvBatch(wrs []ib.RecvWR) (int, error) {
+	if f := q.pd.dev.faults; f != nil && f.Asks(faultplan.PostRecv) {
+		return q.recvFaulty(wrs)
+	}
+	return q.postRecv(wrs)
+}
+
+func (q *QP) postRecv(wrs []ib.RecvWR) (int, error) {
 	q.recvMu.Lock()
 	if q.dead.Load() {
 		q.recvMu.Unlock()
@@ -223,6 +250,9 @@ func (q *QP) Close() error {
 		d.adapter.Advance(now) // no doorbell of this queue pair is left
 		return d.adapter.DestroyQP(now, q.qp)
 	})
+	if did {
+		d.faults.closed(q)
+	}
 	if did && q.peerAH != nil {
 		err = q.peerAH.Close()
 	}

@@ -1,12 +1,14 @@
 package verbs
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/rnic"
+	"github.com/verbena-rdma/verbena/verbs/faultplan"
 )
 
 // SRQConfig describes a shared receive queue.
@@ -38,6 +40,9 @@ func (p *PD) CreateSRQ(cfg SRQConfig) (*SRQ, error) {
 	}
 	s := &SRQ{pd: p}
 	d := p.dev
+	if err := d.faults.control(faultplan.CreateSRQ); err != nil {
+		return nil, fmt.Errorf("create SRQ: %w", err)
+	}
 	err := d.do("create SRQ", func(clock.Time) error {
 		q, err := d.adapter.CreateSRQ(rnic.SRQConfig{PD: p.pd, MaxWR: cfg.MaxWR, MaxSGE: cfg.MaxSGE})
 		if err == nil && cfg.Limit != 0 {
@@ -106,6 +111,13 @@ func (s *SRQ) PostRecv(wr ib.RecvWR) error {
 // PostRecvBatch posts receives in order and returns how many were accepted:
 // all, unless there is an error, which is about the first that was not.
 func (s *SRQ) PostRecvBatch(wrs []ib.RecvWR) (int, error) {
+	if f := s.pd.dev.faults; f != nil && f.Asks(faultplan.PostRecv) {
+		return s.postFaulty(wrs)
+	}
+	return s.postRecv(wrs)
+}
+
+func (s *SRQ) postRecv(wrs []ib.RecvWR) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dead.Load() {

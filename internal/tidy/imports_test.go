@@ -37,6 +37,7 @@ var layers = []struct {
 	{"diag/counter", []string{"diag/snapshot"}},
 	{"diag/joblog", []string{"diag/snapshot"}},
 	{"diag/read", []string{"diag/snapshot", "diag/source", "diag/joblog"}},
+	{"verbs/faultplan", []string{"ib", "link", "link/fault", "wire"}},
 	{"verbs", []string{"rnic", "ib", "mem", "driver", "clock", "link/...", "frame", "verbs/...", "transport", "transport/dcqcn"}},
 }
 
