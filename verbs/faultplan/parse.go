@@ -209,15 +209,10 @@ func text(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:
 		return n.Value, true
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
-		return n.GetToken().Value, true
-	case ast.ScalarNode:
-		if n.Type() == ast.NullType || n.Type() == ast.MergeKeyType {
-			return "", false
-		}
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NanNode, *ast.InfinityNode:
 		return n.GetToken().Value, true
 	}
-	return "", false
+	return "", false // anchors, aliases, tags, texts of several lines: a plan needs none
 }
 
 func (p *reader) plan(root ast.Node, plan *Plan) error {
