@@ -10,6 +10,7 @@ var commands = []func(app) *cobra.Command{
 	app.gidCommand,
 	app.pingpongCommand,
 	app.perfCommand,
+	app.faultCommand,
 	app.simCommand,
 	app.probeCommand,
 	app.doctorCommand,

@@ -17,6 +17,8 @@ import (
 	"github.com/verbena-rdma/verbena/perf/handshake"
 	"github.com/verbena-rdma/verbena/perf/report"
 	"github.com/verbena-rdma/verbena/transport/dcqcn"
+	"github.com/verbena-rdma/verbena/verbs"
+	"github.com/verbena-rdma/verbena/verbs/faultplan"
 )
 
 func (a app) perfCommand() *cobra.Command {
@@ -42,6 +44,7 @@ type testFlags struct {
 	conn, size, atomic, output, file string
 	timeoutExp, seconds, margin, gap int
 	sl, tclass, tos                  int
+	fault                            string
 	maxLat                           float64
 	json, outJSON, version           bool
 	dcqcn, lineRate                  string
@@ -131,6 +134,7 @@ func (t *testFlags) flags(f *pflag.FlagSet) {
 	f.Float64VarP(&c.LimitBW, "limit_bw", "w", 0, "exit with 1 when the average bandwidth is lower, in the unit of the table")
 	f.IntVarP(&c.GIDIndex, "gid-index", "x", -1, "row of the GID table; -1: chosen by the peer's address")
 	f.Float64VarP(&c.LimitRate, "limit_msgrate", "y", 0, "exit with 1 when the message rate is lower, in million a second")
+	f.StringVar(&t.fault, "fault", "", "follow this fault plan (see docs/faults.md) and print what was injected")
 	f.BoolVar(&c.IPv6, "ipv6", false, "without -x, choose an IPv6 GID")
 	f.IntVar(&t.gap, "latency_gap", 0, "latency: microseconds between messages")
 	f.BoolVar(&t.outJSON, "out_json", false, "write perftest's report file, as JSON")
@@ -362,6 +366,16 @@ func parseSize(s string) (uint64, error) {
 func (t *testFlags) run(cmd *cobra.Command, a app) (*perf.Outcome, error) {
 	c := t.cfg
 	c.Out, c.Notes = a.out, a.err
+	if t.fault != "" {
+		plan, err := faultplan.Load(t.fault)
+		if err != nil {
+			return nil, fmt.Errorf("--fault: %w", err)
+		}
+		c.Open = func(v verbs.Config) (*verbs.Device, error) {
+			v.Faults, v.FaultReport = plan, a.err
+			return verbs.Open(v)
+		}
+	}
 	if t.json || t.output != "" {
 		c.Out = io.Discard
 	}
