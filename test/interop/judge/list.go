@@ -13,6 +13,7 @@ import (
 func All() []Judge {
 	return []Judge{
 		{"rxe", "Linux' rdma_rxe in a guest: wire formats, transports, connection manager", guest.Available},
+		{"rxe-backports", "the same of Debian's backported kernel: FLUSH and ATOMIC WRITE", func() error { return guest.AvailableWith(guest.Backports) }},
 		{"perftest", "Debian's perftest programs", programs("ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat")},
 		{"rdma-core", "Debian's ibverbs-utils and rdmacm-utils, and a program of ours on its libibverbs", rdmaCore},
 		{"tshark", "Wireshark's dissectors: everything that we send", programs("tshark")},
