@@ -18,7 +18,7 @@ const (
 	clockAsks  = 5
 	batchTime  = 10 * time.Second
 	batchBytes = 900_000
-	ctlTime    = 10 * time.Second // above what a request may take by itself
+	ctlTime    = 20 * time.Second // above what a request may take by itself
 )
 
 // trial is one probe with what became of it; seen is nil if it did not arrive.

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// dialTime is how long a listener may take to answer the first word.
+// dialTime is how long a name or a connection may take.
 const dialTime = 3 * time.Second
 
 // Run probes hosts, each a name or an address, several at a time. The results
@@ -101,7 +101,7 @@ func (p *prober) dial(ctx context.Context, host string) error {
 	p.r.Local = local
 	p.e.listen(local)
 	p.r.Here = p.e.host(local, local, "", p.cfg.Version)
-	hello, err := p.ctl.ask(ctx, &request{Op: "hello", Version: protocol}, 0, dialTime)
+	hello, err := p.ctl.ask(ctx, &request{Op: "hello", Version: protocol}, 0, ctlTime)
 	if err != nil {
 		return errors.Join(err, c.Close())
 	}

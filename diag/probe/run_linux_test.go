@@ -143,7 +143,10 @@ func TestHostilePeers(t *testing.T) {
 		return append(binary.BigEndian.AppendUint32(nil, uint32(len(s))), s...)
 	}
 	for _, words := range [][]byte{
-		nil, []byte("GET / HTTP/1.0\r\n\r\n"), {0xFF, 0xFF, 0xFF, 0xFF}, {0, 0, 0, 9, 'x'}, frame("{"), frame(`{"op":"clock"}`),
+		nil, []byte("GET / HTTP/1.0\r\n\r\n"),
+		{0xFF, 0xFF, 0xFF, 0xFF},
+		{0, 0, 0, 9, 'x'},
+		frame("{"), frame(`{"op":"clock"}`),
 		frame(`{"op":"hello","version":2}`), frame(`{"op":"send","ports":[50000],"probes":[{"size":9000}]}`), bytes.Repeat([]byte{0}, 1<<16),
 		append(frame(`{"op":"hello","version":1}`), frame(`{"op":"hello","version":1}`)...),
 	} {
