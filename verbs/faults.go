@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -169,8 +170,8 @@ func (e *injectedError) Unwrap() []error {
 // kindOf returns the error of this package that means the same as an errno, with
 // ENOMEM meaning full, or nil.
 func kindOf(err, full error) error {
-	e, ok := err.(*faultplan.CallError)
-	if !ok {
+	var e *faultplan.CallError
+	if !errors.As(err, &e) {
 		return nil
 	}
 	switch e.Errno {

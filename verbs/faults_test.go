@@ -54,20 +54,20 @@ func hits(t testing.TB, d *verbs.Device) uint64 {
 
 // traffic writes messages of several packets from a to b and reads them back;
 // every byte must be right, and each request completes once with success.
-func (e ends) traffic(t testing.TB, messages int) {
+func (p ends) traffic(t testing.TB, messages int) {
 	t.Helper()
 	const n = 20_000
 	for i := range messages {
-		src, sink := e.a.mr.Bytes()[:n], e.a.mr.Bytes()[n:2*n]
+		src, sink := p.a.mr.Bytes()[:n], p.a.mr.Bytes()[n:2*n]
 		fill(src, uint64(i))
 		clear(sink)
 		for _, wr := range []ib.SendWR{
-			{Op: ib.Write, SGL: e.a.mr.SGE(0, n), Remote: e.a.peer.At(0)},
-			{Op: ib.Read, SGL: e.a.mr.SGE(n, n), Remote: e.a.peer.At(0)},
+			{Op: ib.Write, SGL: p.a.mr.SGE(0, n), Remote: p.a.peer.At(0)},
+			{Op: ib.Read, SGL: p.a.mr.SGE(n, n), Remote: p.a.peer.At(0)},
 		} {
 			wr.Flags, wr.ID = ib.Signaled, uint64(i)
-			must(t, e.a.qp.PostSend(wr))
-			if wc := e.a.await(t); wc.Status != ib.Success || wc.ID != uint64(i) {
+			must(t, p.a.qp.PostSend(wr))
+			if wc := p.a.await(t); wc.Status != ib.Success || wc.ID != uint64(i) {
 				t.Fatalf("message %d: %+v", i, wc)
 			}
 		}

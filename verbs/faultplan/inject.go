@@ -166,7 +166,7 @@ func (in *Injector) Call(c Call, q ib.QPN, op Op) (h Hit) {
 				h.Err = &CallError{Plan: in.plan.Name, Rule: r.index + 1, Name: r.Name, Call: c, Errno: r.Errno}
 			}
 			return h // the rules that follow do not see what has failed
-		case Lose, Duplicate, Reorder, Corrupt, Mark, Partition: // about packets
+		case Lose, Duplicate, Reorder, Corrupt, Mark, Partition, numActions: // about packets
 		}
 	}
 	return h
@@ -180,7 +180,7 @@ func (in *Injector) meets(r *live, q ib.QPN, op Op, at time.Duration) bool {
 		return false
 	case len(r.QPNs) != 0 && !slices.Contains(r.QPNs, q):
 		return false
-	case (r.Kinds != 0 || r.Recv) && r.Kinds&op.Kind == 0 && !(r.Recv && op.Recv):
+	case (r.Kinds != 0 || r.Recv) && r.Kinds&op.Kind == 0 && (!r.Recv || !op.Recv):
 		return false
 	}
 	return true

@@ -45,15 +45,31 @@ func (w words[T]) names() []string {
 func (w words[T]) list() string { return strings.Join(w.names(), ", ") }
 
 var actionNames = words[Action]{
-	{"lose", Lose}, {"delay", Delay}, {"duplicate", Duplicate}, {"reorder", Reorder}, {"corrupt", Corrupt}, {"mark", Mark},
-	{"partition", Partition}, {"kill", Kill}, {"fail", Fail},
+	{"lose", Lose},
+	{"delay", Delay},
+	{"duplicate", Duplicate},
+	{"reorder", Reorder},
+	{"corrupt", Corrupt},
+	{"mark", Mark},
+	{"partition", Partition},
+	{"kill", Kill},
+	{"fail", Fail},
 }
 
 func (a Action) String() string { return actionNames.name(a) }
 
 var callNames = words[Call]{
-	{"open", Open}, {"alloc_pd", AllocPD}, {"reg_mr", RegMR}, {"create_cq", CreateCQ}, {"create_qp", CreateQP}, {"create_srq", CreateSRQ},
-	{"create_ah", CreateAH}, {"modify_qp", ModifyQP}, {"post_send", PostSend}, {"post_recv", PostRecv}, {"poll", Poll},
+	{"open", Open},
+	{"alloc_pd", AllocPD},
+	{"reg_mr", RegMR},
+	{"create_cq", CreateCQ},
+	{"create_qp", CreateQP},
+	{"create_srq", CreateSRQ},
+	{"create_ah", CreateAH},
+	{"modify_qp", ModifyQP},
+	{"post_send", PostSend},
+	{"post_recv", PostRecv},
+	{"poll", Poll},
 }
 
 func (c Call) String() string {
@@ -68,20 +84,50 @@ func (c Call) String() string {
 var directionNames = words[Direction]{{"in", In}, {"out", Out}, {"both", Both}}
 
 var kindNames = words[fault.Kind]{
-	{"send", fault.Send}, {"write", fault.Write}, {"read", fault.ReadRequest}, {"read-request", fault.ReadRequest}, {"read-response", fault.ReadResponse},
-	{"atomic", fault.Atomic}, {"atomic-ack", fault.AtomicAck}, {"ack", fault.Ack}, {"rnr-nak", fault.RNRNak}, {"nak", fault.Nak}, {"cnp", fault.CNP},
+	{"send", fault.Send},
+	{"write", fault.Write},
+	{"read", fault.ReadRequest},
+	{"read-request", fault.ReadRequest},
+	{"read-response", fault.ReadResponse},
+	{"atomic", fault.Atomic},
+	{"atomic-ack", fault.AtomicAck},
+	{"ack", fault.Ack},
+	{"rnr-nak", fault.RNRNak},
+	{"nak", fault.Nak},
+	{"cnp", fault.CNP},
 }
 
 var posNames = words[fault.Pos]{{"first", fault.First}, {"middle", fault.Middle}, {"last", fault.Last}, {"only", fault.Only}}
 
 // errnoNames are those that every system has.
 var errnoNames = words[syscall.Errno]{
-	{"EPERM", syscall.EPERM}, {"ENOENT", syscall.ENOENT}, {"EINTR", syscall.EINTR}, {"EIO", syscall.EIO}, {"ENXIO", syscall.ENXIO}, {"EBADF", syscall.EBADF},
-	{"EAGAIN", syscall.EAGAIN}, {"ENOMEM", syscall.ENOMEM}, {"EACCES", syscall.EACCES}, {"EFAULT", syscall.EFAULT}, {"EBUSY", syscall.EBUSY},
-	{"EEXIST", syscall.EEXIST}, {"ENODEV", syscall.ENODEV}, {"EINVAL", syscall.EINVAL}, {"EMFILE", syscall.EMFILE}, {"ENOSPC", syscall.ENOSPC},
-	{"ENOSYS", syscall.ENOSYS}, {"EOPNOTSUPP", syscall.EOPNOTSUPP}, {"EADDRINUSE", syscall.EADDRINUSE}, {"EADDRNOTAVAIL", syscall.EADDRNOTAVAIL},
-	{"ENETDOWN", syscall.ENETDOWN}, {"ENETUNREACH", syscall.ENETUNREACH}, {"ECONNRESET", syscall.ECONNRESET}, {"ENOBUFS", syscall.ENOBUFS},
-	{"ETIMEDOUT", syscall.ETIMEDOUT}, {"ECONNREFUSED", syscall.ECONNREFUSED}, {"EHOSTUNREACH", syscall.EHOSTUNREACH},
+	{"EPERM", syscall.EPERM},
+	{"ENOENT", syscall.ENOENT},
+	{"EINTR", syscall.EINTR},
+	{"EIO", syscall.EIO},
+	{"ENXIO", syscall.ENXIO},
+	{"EBADF", syscall.EBADF},
+	{"EAGAIN", syscall.EAGAIN},
+	{"ENOMEM", syscall.ENOMEM},
+	{"EACCES", syscall.EACCES},
+	{"EFAULT", syscall.EFAULT},
+	{"EBUSY", syscall.EBUSY},
+	{"EEXIST", syscall.EEXIST},
+	{"ENODEV", syscall.ENODEV},
+	{"EINVAL", syscall.EINVAL},
+	{"EMFILE", syscall.EMFILE},
+	{"ENOSPC", syscall.ENOSPC},
+	{"ENOSYS", syscall.ENOSYS},
+	{"EOPNOTSUPP", syscall.EOPNOTSUPP},
+	{"EADDRINUSE", syscall.EADDRINUSE},
+	{"EADDRNOTAVAIL", syscall.EADDRNOTAVAIL},
+	{"ENETDOWN", syscall.ENETDOWN},
+	{"ENETUNREACH", syscall.ENETUNREACH},
+	{"ECONNRESET", syscall.ECONNRESET},
+	{"ENOBUFS", syscall.ENOBUFS},
+	{"ETIMEDOUT", syscall.ETIMEDOUT},
+	{"ECONNREFUSED", syscall.ECONNREFUSED},
+	{"EHOSTUNREACH", syscall.EHOSTUNREACH},
 }
 
 // statusNames are all completion statuses but SUCCESS.

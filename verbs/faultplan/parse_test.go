@@ -186,9 +186,16 @@ func TestLoad(t *testing.T) {
 // Plans that programs make are checked, too.
 func TestPlansOfProgramsAreChecked(t *testing.T) {
 	for _, r := range []faultplan.Rule{
-		{}, {Action: 99}, {Action: faultplan.Lose, Direction: 9}, {Action: faultplan.Lose, Probability: 2}, {Action: faultplan.Lose, QP: -1},
-		{Action: faultplan.Fail, Call: 99}, {Action: faultplan.Fail, Call: faultplan.Poll, Status: 200}, {Action: faultplan.Lose, ForTime: -1},
-		{Action: faultplan.Lose, Peers: make([]netip.Prefix, 1)}, {Action: faultplan.Reorder, Distance: 9999},
+		{},
+		{Action: 99},
+		{Action: faultplan.Lose, Direction: 9},
+		{Action: faultplan.Lose, Probability: 2},
+		{Action: faultplan.Lose, QP: -1},
+		{Action: faultplan.Fail, Call: 99},
+		{Action: faultplan.Fail, Call: faultplan.Poll, Status: 200},
+		{Action: faultplan.Lose, ForTime: -1},
+		{Action: faultplan.Lose, Peers: make([]netip.Prefix, 1)},
+		{Action: faultplan.Reorder, Distance: 9999},
 	} {
 		p := &faultplan.Plan{Rules: []faultplan.Rule{{Action: faultplan.Lose}, r}}
 		if _, err := faultplan.Attach(p, "dev", netip.Addr{}); !errors.Is(err, faultplan.ErrPlan) || !strings.Contains(err.Error(), "rule 2") {
@@ -233,10 +240,11 @@ func TestSameSeedSameFaults(t *testing.T) {
 		}
 		return w.String()
 	}
-	if run(1) != run(1) {
+	first, again := run(1), run(1)
+	if first != again {
 		t.Error("one seed, two results")
 	}
-	if run(1) == run(2) {
+	if first == run(2) {
 		t.Error("two seeds, one result")
 	}
 }
