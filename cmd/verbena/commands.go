@@ -14,6 +14,7 @@ var commands = []func(app) *cobra.Command{
 	app.simCommand,
 	app.probeCommand,
 	app.doctorCommand,
+	app.snapshotCommand,
 	app.decodeCommand,
 	app.installToolsCommand,
 	app.versionCommand,

@@ -61,18 +61,18 @@ func (h *hostFlags) live() (*source.Live, error) {
 
 // readLog reads the end of a file: that is where errors are.
 func readLog(name string) ([]string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	fi, err := f.Stat()
+	fi, err := os.Stat(name) // before the open: that of a pipe would wait
 	switch {
 	case err != nil:
 		return nil, err
 	case !fi.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is no regular file", name)
 	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
 	if fi.Size() > source.MaxFile {
 		if _, err := f.Seek(-source.MaxFile, io.SeekEnd); err != nil {
 			return nil, err

@@ -77,7 +77,7 @@ func event(line string) (snapshot.LogEvent, bool) {
 
 // suspicious is the cheap question: does the line tell of a failure at all?
 func suspicious(low string) bool {
-	for _, w := range []string{"fail", "error", "couldn't", "could not", "cannot", "can't", "unable", "exceeded", "timeout", "timed out", "flush", "rejected", "unreachable", "no such device", "no available", "hang", "not found", "invalid"} {
+	for _, w := range []string{"fail", "error", "got completion", "couldn't", "could not", "cannot", "can't", "unable", "exceeded", "timeout", "timed out", "flush", "rejected", "unreachable", "no such device", "no available", "hang", "not found", "invalid"} {
 		if strings.Contains(low, w) {
 			return true
 		}

@@ -82,9 +82,6 @@ func (r *Recorder) Next() {
 	r.begin(r.at + 1)
 }
 
-// Anonymised notes that the source has changed addresses and names.
-func (r *Recorder) Anonymised() { r.meta.Anonymised = true }
-
 // finish writes what the instant's listings need: a name in a directory that nothing
 // was asked about is an empty directory.
 func (r *Recorder) finish() {
@@ -252,7 +249,7 @@ func (r *Recorder) Ask(query string) ([]byte, error) {
 	case query == QueryMeta:
 		var m Meta
 		if json.Unmarshal(b, &m) == nil && len(m.Taken) > 0 {
-			r.meta.Taken[r.at] = m.Taken[0]
+			r.meta.Taken[r.at], r.meta.Anonymised = m.Taken[0], m.Anonymised
 			if m.Host != "" {
 				r.meta.Host = m.Host
 			}

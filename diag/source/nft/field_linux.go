@@ -62,7 +62,7 @@ func metaField(k expr.MetaKey) field {
 
 // payloadField names a part of a header. In a table of both families a comparison of
 // the family precedes addresses; their length says which.
-func payloadField(family nftables.TableFamily, p *expr.Payload) field {
+func payloadField(six bool, p *expr.Payload) field {
 	f := field{name: fmt.Sprintf("@%d,%d,%d", p.Base, 8*p.Offset, 8*p.Len)}
 	switch p.Base {
 	case expr.PayloadBaseTransportHeader:
@@ -73,7 +73,7 @@ func payloadField(family nftables.TableFamily, p *expr.Payload) field {
 			f = field{kind: kindDPort, name: "dport"}
 		}
 	case expr.PayloadBaseNetworkHeader:
-		v4 := family != nftables.TableFamilyIPv6
+		v4 := !six
 		switch {
 		// Prefixes of whole bytes are loaded short.
 		case v4 && p.Offset == 12 && p.Len <= 4:
@@ -82,7 +82,7 @@ func payloadField(family nftables.TableFamily, p *expr.Payload) field {
 			f = field{kind: kindDaddr, name: "ip daddr"}
 		case v4 && p.Offset == 9 && p.Len == 1:
 			f = field{kind: kindProto, name: "ip protocol"}
-		case p.Offset == 8 && p.Len <= 16 && p.Len > 1:
+		case p.Offset == 8 && p.Len <= 16 && (six || p.Len > 1): // one byte is IPv4's TTL
 			f = field{kind: kindSaddr, name: "ip6 saddr"}
 		case p.Offset == 24 && p.Len <= 16:
 			f = field{kind: kindDaddr, name: "ip6 daddr"}
@@ -148,6 +148,7 @@ func (t *translator) put(f field, from, to []byte) {
 			t.say("%s %s", f.name, f.format(from))
 			if f.name == "meta nfproto" && len(from) > 0 {
 				// The family stays visible in the text; addresses tell it too.
+				t.six = from[0] == 10
 				t.text[len(t.text)-1] = map[byte]string{2: "meta nfproto ipv4", 10: "meta nfproto ipv6"}[from[0]]
 				if from[0] == 10 || from[0] == 2 {
 					return
@@ -367,6 +368,17 @@ func ranges(elements []nftables.SetElement, interval bool) (all [][2][]byte, odd
 		all = append(all, [2][]byte{open, bytes.Repeat([]byte{0xff}, len(open))})
 	}
 	return all, false
+}
+
+func after(b []byte) []byte {
+	b = bytes.Clone(b)
+	for i := len(b) - 1; i >= 0; i-- {
+		b[i]++
+		if b[i] != 0 {
+			break
+		}
+	}
+	return b
 }
 
 func before(b []byte) []byte {

@@ -21,6 +21,14 @@ type translator struct {
 	rule  snapshot.NFTRule
 	text  []string
 	l4    string // protocol that ports belong to
+	six   bool   // the rule is for IPv6
+	low   *bound // a lower bound whose upper one may follow
+}
+
+// bound is the lower end of a range that is given as two comparisons.
+type bound struct {
+	reg  uint32
+	from []byte
 }
 
 func (t *translator) say(format string, args ...any) {
@@ -34,11 +42,23 @@ func (t *translator) unknown(what string) {
 }
 
 func (t *translator) done() snapshot.NFTRule {
+	t.flush()
 	t.rule.Text = strings.Join(t.text, " ")
 	return t.rule
 }
 
+// flush takes a lower bound that stayed alone as a range to the end.
+func (t *translator) flush() {
+	if b := t.low; b != nil {
+		t.low = nil
+		t.put(t.regs[b.reg], b.from, bytes.Repeat([]byte{0xff}, len(b.from)))
+	}
+}
+
 func (t *translator) expr(e expr.Any) {
+	if c, ok := e.(*expr.Cmp); !ok || c.Op != expr.CmpOpLte && c.Op != expr.CmpOpLt {
+		t.flush()
+	}
 	switch e := e.(type) {
 	case *expr.Meta:
 		if e.SourceRegister {
@@ -51,7 +71,7 @@ func (t *translator) expr(e expr.Any) {
 			t.unknown("changes the packet")
 			return
 		}
-		t.regs[e.DestRegister] = payloadField(t.table.Family, e)
+		t.regs[e.DestRegister] = payloadField(t.six || t.table.Family == nftables.TableFamilyIPv6, e)
 	case *expr.Ct:
 		if e.SourceRegister {
 			t.say("ct set")
@@ -142,6 +162,26 @@ func (t *translator) compare(e *expr.Cmp) {
 		t.unknown(f.name)
 		return
 	}
+	switch {
+	case e.Op == expr.CmpOpGte:
+		t.low = &bound{e.Register, e.Data}
+		return
+	case e.Op == expr.CmpOpGt:
+		t.low = &bound{e.Register, after(e.Data)}
+		return
+	case e.Op == expr.CmpOpLte || e.Op == expr.CmpOpLt:
+		from, to := make([]byte, len(e.Data)), e.Data
+		if t.low != nil && t.low.reg == e.Register {
+			from = t.low.from
+			t.low = nil
+		}
+		t.flush()
+		if e.Op == expr.CmpOpLt {
+			to = before(to)
+		}
+		t.put(f, from, to)
+		return
+	}
 	if e.Op != expr.CmpOpEq {
 		t.unknown(f.name + " " + operator(e.Op) + " " + f.format(e.Data))
 		return
@@ -150,19 +190,10 @@ func (t *translator) compare(e *expr.Cmp) {
 }
 
 func operator(op expr.CmpOp) string {
-	switch op {
-	case expr.CmpOpNeq:
+	if op == expr.CmpOpNeq {
 		return "!="
-	case expr.CmpOpLt:
-		return "<"
-	case expr.CmpOpLte:
-		return "<="
-	case expr.CmpOpGt:
-		return ">"
-	case expr.CmpOpGte:
-		return ">="
 	}
-	return "=="
+	return "?"
 }
 
 func (t *translator) states(bits uint32) {
