@@ -174,6 +174,10 @@ func (d *Driver) Park() {
 	}
 }
 
+// Wake makes the engine goroutine look if it sleeps in the link; whoever polls
+// looks anyway. It takes no lock: the holder of another driver's may call it.
+func (d *Driver) Wake() { d.l.Wake() }
+
 func (d *Driver) summon() {
 	select {
 	case d.summons <- struct{}{}:

@@ -59,11 +59,17 @@ type Counters struct {
 	// RxDropped: the receive buffer was full; lost in this host before Recv saw
 	// them. Linux counts the packets of a merged piece as one.
 	RxDropped uint64
-	RxForeign uint64 // not usable at all: truncated by the system
-	TxDropped uint64 // the system's send queue was full for too long
-	TxTooLong uint64 // longer than the route's MTU
-	TxRefused uint64 // no route, firewall, interface down
-	TxNoPort  uint64 // a source port that Path did not name
+	// RxSocket came out of this link's own socket, where several share a port; else
+	// it is not counted.
+	RxSocket uint64
+	// RxMisdirected came to a link that shares a port with others, and belonged to
+	// one of them, which got them. They are not lost.
+	RxMisdirected uint64
+	RxForeign     uint64 // not usable at all: truncated by the system
+	TxDropped     uint64 // the system's send queue was full for too long
+	TxTooLong     uint64 // longer than the route's MTU
+	TxRefused     uint64 // no route, firewall, interface down
+	TxNoPort      uint64 // a source port that Path did not name
 	// TxUnresolved: nobody has told the address of the neighbour that was to get
 	// them. A link that resolves neighbours holds a few packets meanwhile; these
 	// were too many, or the neighbour does not answer.
@@ -75,6 +81,23 @@ type Counters struct {
 	SendCalls uint64
 	RecvCalls uint64
 	WaitCalls uint64
+}
+
+// Add adds what another link has counted.
+func (c *Counters) Add(o Counters) {
+	c.RxDropped += o.RxDropped
+	c.RxSocket += o.RxSocket
+	c.RxMisdirected += o.RxMisdirected
+	c.RxForeign += o.RxForeign
+	c.TxDropped += o.TxDropped
+	c.TxTooLong += o.TxTooLong
+	c.TxRefused += o.TxRefused
+	c.TxNoPort += o.TxNoPort
+	c.TxUnresolved += o.TxUnresolved
+	c.TxSplit += o.TxSplit
+	c.SendCalls += o.SendCalls
+	c.RecvCalls += o.RecvCalls
+	c.WaitCalls += o.WaitCalls
 }
 
 // EventKind names what a link wants somebody to know.

@@ -17,6 +17,8 @@ type Region struct {
 	data   []byte // nil for phantom memory
 
 	win   *Window // whose region this is; nil for a memory region
+	open  bool    // of a window: it is bound
+	qpn   ib.QPN  // … type 2: who has bound it
 	bound *Window // of a memory region: the first of the windows bound to it
 }
 
@@ -38,7 +40,7 @@ func (r *Region) local(pd PD, addr, n uint64, need ib.Access) Fault {
 // remote checks an access by the peer of queue pair qpn.
 func (r *Region) remote(pd PD, qpn ib.QPN, addr, n uint64, need ib.Access) Fault {
 	if r != nil && r.win != nil {
-		if f := r.win.admits(qpn); f != FaultNone {
+		if f := r.admits(qpn); f != FaultNone {
 			return f
 		}
 	}

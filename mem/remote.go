@@ -46,12 +46,22 @@ func (r *Region) frag(off, n uint64) Frag {
 
 // WriteAt copies src (or nothing, for phantom memory) to va, which Remote has
 // granted. The last bytes become visible last: see store.go. A range that is
-// not in the region changes nothing.
-func (r *Region) WriteAt(va uint64, src []byte) {
+// not in the region changes nothing. It returns FaultKey, and has written
+// nothing, if another shard has unbound the window meanwhile.
+func (r *Region) WriteAt(va uint64, src []byte) Fault {
 	if len(src) == 0 || r == nil || !r.holds(va, uint64(len(src))) {
-		return
+		return FaultNone
 	}
-	r.write(va-r.Base, src, true)
+	if r.win == nil || !r.enter() {
+		r.write(va-r.Base, src, true)
+		return FaultNone
+	}
+	f := r.current()
+	if f == FaultNone {
+		r.write(va-r.Base, src, true)
+	}
+	r.exit()
+	return f
 }
 
 // write copies src to byte off; with last its end becomes visible last.
@@ -89,7 +99,19 @@ func (t *Table) Atomic(pd PD, qpn ib.QPN, key ib.RKey, va uint64, op ib.WROp, co
 	if uintptr(p)%atomicLen != 0 {
 		return 0, FaultAlign
 	}
-	word := (*uint64)(p)
+	if r.win == nil || !r.enter() {
+		return atomically((*uint64)(p), op, compare, swapAdd)
+	}
+	f := r.current()
+	var was uint64
+	if f == FaultNone {
+		was, f = atomically((*uint64)(p), op, compare, swapAdd)
+	}
+	r.exit()
+	return was, f
+}
+
+func atomically(word *uint64, op ib.WROp, compare, swapAdd uint64) (uint64, Fault) {
 	switch op {
 	case ib.FetchAdd:
 		return atomic.AddUint64(word, swapAdd) - swapAdd, FaultNone
@@ -118,8 +140,17 @@ func (t *Table) AtomicWrite(pd PD, qpn ib.QPN, key ib.RKey, va uint64, src []byt
 	if uintptr(p)%atomicLen != 0 {
 		return FaultAlign
 	}
-	atomic.StoreUint64((*uint64)(p), binary.NativeEndian.Uint64(src))
-	return FaultNone
+	word, v := (*uint64)(p), binary.NativeEndian.Uint64(src)
+	if r.win == nil || !r.enter() {
+		atomic.StoreUint64(word, v)
+		return FaultNone
+	}
+	f := r.current()
+	if f == FaultNone {
+		atomic.StoreUint64(word, v)
+	}
+	r.exit()
+	return f
 }
 
 // Flush checks a request to flush n bytes at va under key, or with whole all of

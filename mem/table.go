@@ -3,7 +3,6 @@ package mem
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 
 	"github.com/verbena-rdma/verbena/ib"
 )
@@ -26,31 +25,42 @@ const (
 // Table holds the regions and windows of one adapter and answers every access
 // to memory. No two of them have keys with the same upper 24 bits: the lowest 8
 // of a window's key are its user's to choose.
-// It has one owner at a time and is not safe for concurrent use.
+// It has one owner at a time and is not safe for concurrent use, but for what
+// share.go says of the tables of shards.
 type Table struct {
-	rand  func() uint32
-	slots []slot // open addressing, linear probing, at most half full
-	shift uint8  // 32 - log2(len(slots))
-	n     int
-	last  *Region // the region of the last successful look-up
-	type2 int     // bound windows of type 2
+	*common
+	last *Region // the region of the last successful look-up
+}
+
+// common is what the tables of one device have in common.
+type common struct {
+	rand    func() uint32
+	regions keys
+	wins    *keys // of windows: regions, unless there are several tables
+	type2   int   // bound windows of type 2
 
 	freed     []uint32 // ring of the last freed keys, grown to quarantine
 	freedNext int
-}
 
-// slot holds a region under its key; key 0 is an empty slot.
-type slot struct {
-	key uint32
-	r   *Region
+	lock   Locker // of what work requests change; nil for one table
+	tables []*Table
 }
 
 // NewTable returns an empty table. rand supplies keys: unguessable for real
 // adapters, seeded for simulated ones. It must not be nil.
-func NewTable(rand func() uint32) *Table { return &Table{rand: rand} }
+func NewTable(rand func() uint32) *Table {
+	t := &Table{common: &common{rand: rand}}
+	t.wins = &t.regions
+	return t
+}
 
 // Len returns the number of regions and windows.
-func (t *Table) Len() int { return t.n }
+func (t *Table) Len() int {
+	if t.wins != &t.regions {
+		return t.regions.n + t.wins.n
+	}
+	return t.regions.n
+}
 
 // Register adds a region over data, whose first byte work requests and peers
 // name as address base; base need not be the address of data. With
@@ -79,7 +89,7 @@ func (t *Table) register(r *Region) (*Region, error) {
 	}
 	key := t.newKey()
 	r.LKey, r.RKey = ib.LKey(key), ib.RKey(key)
-	t.insert(key, r)
+	t.regions.insert(key, r)
 	return r, nil
 }
 
@@ -108,7 +118,7 @@ func (r *Region) check() error {
 // keeps its keys: it returns what takes the place of r. The errors are those of
 // Register; after one r is as it was. Windows that are bound to r are unbound.
 func (t *Table) Reregister(r *Region, pd PD, data []byte, base uint64, access ib.Access) (*Region, error) {
-	if r == nil || r.win != nil || t.find(uint32(r.LKey)) != r {
+	if r == nil || r.win != nil || t.regions.find(uint32(r.LKey)) != r {
 		return nil, fmt.Errorf("re-register memory: it is not registered: %w", ErrRange)
 	}
 	if data == nil {
@@ -119,8 +129,8 @@ func (t *Table) Reregister(r *Region, pd PD, data []byte, base uint64, access ib
 		return nil, err
 	}
 	t.unbindAll(r)
-	t.last = nil
-	t.replace(uint32(r.LKey), n)
+	t.forgetLast()
+	t.regions.replace(uint32(r.LKey), n)
 	return n, nil
 }
 
@@ -128,17 +138,17 @@ func (t *Table) Reregister(r *Region, pd PD, data []byte, base uint64, access ib
 // those of windows that were bound to it. A region that is not in the table is
 // ignored.
 func (t *Table) Deregister(r *Region) {
-	if r == nil || r.win != nil || t.find(uint32(r.LKey)) != r {
+	if r == nil || r.win != nil || t.regions.find(uint32(r.LKey)) != r {
 		return
 	}
 	t.unbindAll(r)
-	t.free(uint32(r.LKey))
+	t.free(&t.regions, uint32(r.LKey))
 }
 
 // free removes a key and remembers it.
-func (t *Table) free(key uint32) {
-	t.last = nil
-	t.remove(key)
+func (t *Table) free(from *keys, key uint32) {
+	t.forgetLast()
+	from.remove(key)
 	if len(t.freed) < quarantine {
 		t.freed = append(t.freed, key)
 		return
@@ -165,7 +175,7 @@ func (t *Table) newKey() uint32 {
 }
 
 func (t *Table) usable(key uint32) bool {
-	if key>>tagBits == 0 || t.findUpper(key) != nil {
+	if key>>tagBits == 0 || t.regions.findUpper(key) != nil || t.wins.findUpper(key) != nil {
 		return false
 	}
 	for _, k := range t.freed {
@@ -181,96 +191,11 @@ func (t *Table) lookup(key uint32) *Region {
 	if r := t.last; r != nil && uint32(r.LKey) == key {
 		return r
 	}
-	r := t.find(key)
+	r := t.regions.find(key)
 	if r != nil {
 		t.last = r
+	} else if t.lock != nil {
+		r = t.window(key)
 	}
 	return r
-}
-
-func (t *Table) find(key uint32) *Region {
-	s := t.slots
-	if len(s) == 0 {
-		return nil
-	}
-	for i := t.home(key); ; i++ {
-		e := &s[i&(len(s)-1)]
-		if e.key == key || e.key == 0 {
-			return e.r // nil in an empty slot
-		}
-	}
-}
-
-// findUpper returns what has a key with the upper 24 bits of key, or nil.
-func (t *Table) findUpper(key uint32) *Region {
-	s := t.slots
-	if len(s) == 0 {
-		return nil
-	}
-	for i := t.home(key); ; i++ {
-		e := &s[i&(len(s)-1)]
-		if e.key>>tagBits == key>>tagBits || e.key == 0 {
-			return e.r
-		}
-	}
-}
-
-// replace puts another region under a present key.
-func (t *Table) replace(key uint32, r *Region) {
-	i := t.home(key)
-	for t.slots[i&(len(t.slots)-1)].key != key {
-		i++
-	}
-	t.slots[i&(len(t.slots)-1)].r = r
-}
-
-// home returns where a key would best be, by its upper bits. Multiplying spreads
-// the keys of a source that is not random.
-func (t *Table) home(key uint32) int { return int(key >> tagBits * 0x9E3779B1 >> t.shift) }
-
-func (t *Table) insert(key uint32, r *Region) {
-	if 2*(t.n+1) > len(t.slots) {
-		t.grow()
-	}
-	t.put(key, r)
-	t.n++
-}
-
-func (t *Table) put(key uint32, r *Region) {
-	mask := len(t.slots) - 1
-	i := t.home(key) & mask
-	for t.slots[i].key != 0 {
-		i = (i + 1) & mask
-	}
-	t.slots[i] = slot{key, r}
-}
-
-func (t *Table) grow() {
-	old := t.slots
-	n := max(8, 2*len(old))
-	t.slots = make([]slot, n)
-	t.shift = uint8(32 - bits.Len32(uint32(n-1)))
-	for _, e := range old {
-		if e.key != 0 {
-			t.put(e.key, e.r)
-		}
-	}
-}
-
-// remove takes a present key out and moves what stands behind it closer to
-// home, so that no search ends early.
-func (t *Table) remove(key uint32) {
-	mask := len(t.slots) - 1
-	hole := t.home(key) & mask
-	for t.slots[hole].key != key {
-		hole = (hole + 1) & mask
-	}
-	for i := (hole + 1) & mask; t.slots[i].key != 0; i = (i + 1) & mask {
-		if away := (i - t.home(t.slots[i].key)) & mask; away >= (i-hole)&mask {
-			t.slots[hole] = t.slots[i]
-			hole = i
-		}
-	}
-	t.slots[hole] = slot{}
-	t.n--
 }

@@ -40,13 +40,13 @@ func (k WindowKind) String() string {
 //	type 1    unbound ◀──▶ bound                by Bind, of length 0 to unbind
 //	type 2    unbound ──Bind──▶ bound ──Invalidate──▶ unbound
 type Window struct {
-	r      Region // what it opens; no bytes and no rights while it is unbound
+	r      *Region // what it opens; no bytes and no rights while it is unbound
 	kind   WindowKind
 	pd     PD
-	qpn    ib.QPN  // type 2: who has bound it
 	parent *Region // nil: unbound
 	prev   *Window // among the windows of parent
 	next   *Window
+	lock   Locker // see share.go; nil for one table
 }
 
 // Kind returns the type.
@@ -73,28 +73,29 @@ func (r *Region) Windows() (n int) {
 // AllocWindow adds a window that opens nothing yet.
 func (t *Table) AllocWindow(pd PD, kind WindowKind) *Window {
 	key := t.newKey()
-	w := &Window{kind: kind, pd: pd}
-	w.r = Region{LKey: ib.LKey(key), RKey: ib.RKey(key), PD: pd, win: w}
-	t.insert(key, &w.r)
+	w := &Window{kind: kind, pd: pd, lock: t.lock}
+	w.r = &Region{LKey: ib.LKey(key), RKey: ib.RKey(key), PD: pd, win: w}
+	t.wins.insert(key, w.r)
 	return w
 }
 
 // FreeWindow removes a window, bound or not. One that is not in the table is
 // ignored.
 func (t *Table) FreeWindow(w *Window) {
-	if w == nil || t.find(uint32(w.r.RKey)) != &w.r {
+	if w == nil || t.wins.find(uint32(w.r.RKey)) != w.r {
 		return
 	}
 	t.unbind(w)
-	t.free(uint32(w.r.RKey))
+	t.free(t.wins, uint32(w.r.RKey))
 }
 
-// admits says whether the peer of queue pair qpn may come through the window.
-func (w *Window) admits(qpn ib.QPN) Fault {
+// admits says whether the peer of queue pair qpn may come through the window
+// whose region this is.
+func (r *Region) admits(qpn ib.QPN) Fault {
 	switch {
-	case w.parent == nil:
+	case !r.open:
 		return FaultKey
-	case w.kind != Window1 && w.qpn != qpn:
+	case r.win.kind != Window1 && r.qpn != qpn:
 		return FaultQP
 	}
 	return FaultNone
@@ -109,7 +110,17 @@ const windowAccess = ib.RemoteAll | ib.RemoteFlush | ib.ZeroBased
 // queue pair are of one domain. Length 0 unbinds a window of type 1. After a
 // fault nothing has changed.
 func (t *Table) Bind(pd PD, qpn ib.QPN, b *ib.Bind) Fault {
-	r := t.findUpper(uint32(b.RKey))
+	if t.lock == nil {
+		return t.bind(pd, qpn, b)
+	}
+	t.lock.Lock()
+	f := t.bind(pd, qpn, b)
+	t.lock.Unlock()
+	return f
+}
+
+func (t *Table) bind(pd PD, qpn ib.QPN, b *ib.Bind) Fault {
+	r := t.wins.findUpper(uint32(b.RKey))
 	if r == nil || r.win == nil || b.RKey == 0 {
 		return FaultKey
 	}
@@ -126,7 +137,7 @@ func (t *Table) Bind(pd PD, qpn ib.QPN, b *ib.Bind) Fault {
 	}
 	var parent *Region
 	if b.Len > 0 {
-		parent = t.find(uint32(b.LKey))
+		parent = t.regions.find(uint32(b.LKey))
 		if f := parent.binds(pd, b); f != FaultNone {
 			return f
 		}
@@ -134,13 +145,18 @@ func (t *Table) Bind(pd PD, qpn ib.QPN, b *ib.Bind) Fault {
 	t.unbind(w)
 	if b.RKey != w.r.RKey {
 		t.last = nil
-		t.remove(uint32(w.r.RKey))
+		t.wins.remove(uint32(w.r.RKey))
+		t.renew(w)
 		w.r.LKey, w.r.RKey = ib.LKey(b.RKey), b.RKey
-		t.insert(uint32(b.RKey), &w.r)
+		t.wins.insert(uint32(b.RKey), w.r)
 	}
 	if parent == nil {
 		return FaultNone
 	}
+	if t.renew(w) {
+		t.wins.replace(uint32(b.RKey), w.r)
+	}
+	w.r.open, w.r.qpn = true, qpn
 	w.r.Access, w.r.Base, w.r.Len = b.Access, b.Addr, b.Len
 	if b.Access&ib.ZeroBased != 0 {
 		w.r.Base = 0
@@ -155,7 +171,6 @@ func (t *Table) Bind(pd PD, qpn ib.QPN, b *ib.Bind) Fault {
 	}
 	parent.bound = w
 	if w.kind != Window1 {
-		w.qpn = qpn
 		t.type2++
 	}
 	return FaultNone
@@ -183,7 +198,20 @@ func (r *Region) binds(pd PD, b *ib.Bind) Fault {
 // nothing any more (IBA vol.1 10.6.7.2.4). Keys of regions and of windows of type
 // 1 are not invalidated so: FaultAccess. After a fault nothing has changed.
 func (t *Table) Invalidate(pd PD, qpn ib.QPN, key ib.RKey) Fault {
-	r := t.find(uint32(key))
+	if t.lock == nil {
+		return t.invalidate(pd, qpn, key)
+	}
+	t.lock.Lock()
+	f := t.invalidate(pd, qpn, key)
+	t.lock.Unlock()
+	return f
+}
+
+func (t *Table) invalidate(pd PD, qpn ib.QPN, key ib.RKey) Fault {
+	r := t.wins.find(uint32(key))
+	if r == nil {
+		r = t.regions.find(uint32(key))
+	}
 	switch {
 	case r == nil:
 		return FaultKey
@@ -192,7 +220,7 @@ func (t *Table) Invalidate(pd PD, qpn ib.QPN, key ib.RKey) Fault {
 	case r.win == nil || r.win.kind == Window1:
 		return FaultAccess
 	}
-	if f := r.win.admits(qpn); f != FaultNone {
+	if f := r.admits(qpn); f != FaultNone {
 		return f
 	}
 	t.unbind(r.win)
@@ -202,8 +230,19 @@ func (t *Table) Invalidate(pd PD, qpn ib.QPN, key ib.RKey) Fault {
 // ForgetQP unbinds the windows of type 2 that queue pair qpn has bound: it ends,
 // or begins anew.
 func (t *Table) ForgetQP(qpn ib.QPN) {
-	for i := 0; i < len(t.slots) && t.type2 > 0; i++ {
-		if r := t.slots[i].r; r != nil && r.win != nil && r.win.kind != Window1 && r.win.qpn == qpn {
+	if t.lock == nil {
+		t.forgetQP(qpn)
+		return
+	}
+	t.lock.Lock()
+	t.forgetQP(qpn)
+	t.lock.Unlock()
+}
+
+func (t *Table) forgetQP(qpn ib.QPN) {
+	slots := t.wins.slots
+	for i := 0; i < len(slots) && t.type2 > 0; i++ {
+		if r := slots[i].r; r != nil && r.win != nil && r.open && r.win.kind != Window1 && r.qpn == qpn {
 			t.unbind(r.win)
 		}
 	}
@@ -232,6 +271,10 @@ func (t *Table) unbind(w *Window) {
 	if w.kind != Window1 {
 		t.type2--
 	}
-	w.parent, w.prev, w.next, w.qpn = nil, nil, nil, 0
+	w.parent, w.prev, w.next = nil, nil, nil
+	if t.renew(w) {
+		t.wins.replace(uint32(w.r.RKey), w.r)
+	}
+	w.r.open, w.r.qpn = false, 0
 	w.r.Access, w.r.Base, w.r.Len, w.r.data = 0, 0, 0, nil
 }

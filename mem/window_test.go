@@ -256,7 +256,7 @@ func TestReregister(t *testing.T) {
 		"access": func() error { _, err := tab.Reregister(r, 1, nil, 0, ib.RemoteWrite); return err },
 		"wrap":   func() error { _, err := tab.Reregister(r, 1, make([]byte, 16), math.MaxUint64-7, 0); return err },
 		"nil":    func() error { _, err := tab.Reregister(nil, 1, nil, 0, 0); return err },
-		"window": func() error { _, err := tab.Reregister(&tab.AllocWindow(1, Window1).r, 1, nil, 0, 0); return err },
+		"window": func() error { _, err := tab.Reregister(tab.AllocWindow(1, Window1).r, 1, nil, 0, 0); return err },
 		"copy":   func() error { c := *r; _, err := tab.Reregister(&c, 1, nil, 0, 0); return err },
 	} {
 		if do() == nil {

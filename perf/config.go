@@ -42,6 +42,7 @@ type Config struct {
 	Source string // source address of the TCP connection; empty: the system's choice
 
 	Device   string // name of a device or address; empty: the one that routes to the peer
+	Shards   int    // of the device; 0: 1. Its queue pairs are spread over them
 	IBPort   int    // 1
 	GIDIndex int    // -1: chosen
 	IPv6     bool   // without a GID index, choose an IPv6 GID

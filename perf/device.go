@@ -77,6 +77,20 @@ func netdevOf(a netip.Addr) string {
 	return ""
 }
 
+// shard makes the test's device one of Shards.
+func (c *Config) shard() {
+	if n := c.Shards; n != 0 {
+		open := c.Open
+		if open == nil {
+			open = verbs.Open
+		}
+		c.Open = func(cfg verbs.Config) (*verbs.Device, error) {
+			cfg.Shards = n
+			return open(cfg)
+		}
+	}
+}
+
 // openDevice opens the device of a test.
 func openDevice(open func(verbs.Config) (*verbs.Device, error), name string, wantIndex bool, local, remote netip.Addr, server bool) (*verbs.Device, error) {
 	cfg, err := deviceConfig(name, wantIndex, local, remote, server)

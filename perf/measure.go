@@ -32,6 +32,7 @@ type Outcome struct {
 	CPU      time.Duration
 	// Congestion is the end state of each queue pair, with DCQCN on.
 	Congestion []verbs.Congestion
+	Queues     []verbs.Queue // of this end's device, after the test
 }
 
 // cacheLine is what this end tells its peer; a peer with longer lines wins.
@@ -45,6 +46,7 @@ const finishTimeout = 2 * time.Second
 // there. The outcome is never nil.
 func Run(ctx context.Context, cfg Config) (*Outcome, error) {
 	o := new(Outcome)
+	cfg.shard()
 	if err := cfg.Complete(); err != nil {
 		return o, err
 	}
@@ -132,6 +134,7 @@ func (t *test) run(ctx context.Context) error {
 	}
 	t.out.CPU = cpuTime() - cpu
 	t.congestion()
+	t.out.Queues = t.dev.Queues()
 	if err := t.end(); err != nil {
 		return err
 	}

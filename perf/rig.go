@@ -75,7 +75,7 @@ func newRig(cfg *Config, dev *verbs.Device, gid verbs.GIDEntry, a handshake.Agre
 	}
 	r.closers = append(r.closers, r.mr.Close)
 	depth := (cfg.TxDepth + cfg.RxDepth + 2*latencySlack) * cfg.QPs
-	cqc := verbs.CQConfig{Depth: min(depth, limits.MaxCQE)}
+	cqc := verbs.CQConfig{Depth: min(depth, limits.MaxCQE), Vector: verbs.SpreadVectors}
 	if cfg.Events {
 		r.ch = dev.CreateCompChannel()
 		r.closers = append(r.closers, r.ch.Close)

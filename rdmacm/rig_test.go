@@ -72,7 +72,7 @@ func (s *side) equip() {
 		}
 	})
 	s.pd = s.dev.AllocPD()
-	if s.cq, err = s.dev.CreateCQ(verbs.CQConfig{Depth: 1024}); err != nil {
+	if s.cq, err = s.dev.CreateCQ(verbs.CQConfig{Depth: 1024, Vector: verbs.SpreadVectors}); err != nil {
 		t.Fatal(err)
 	}
 	if s.mr, err = s.pd.RegisterMR(make([]byte, 4096), ib.AccessAll); err != nil {

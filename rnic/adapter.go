@@ -101,6 +101,12 @@ type Config struct {
 	MWType2A bool
 	// CountQPs keeps counters for each queue pair: see [Adapter.ReadQPCounters].
 	CountQPs bool
+	// NewLock makes the locks of what shards share: see [Adapter.NewShard]. nil
+	// where there are none.
+	NewLock func() mem.Locker
+	// Wake makes the owner of this shard call Advance soon. It may be called by
+	// the owner of any other shard.
+	Wake func()
 	// Scratch is storage for the packet in hand. Adapters of one owner may share
 	// it, so that a simulator has all of it in its fastest cache; nil for one of
 	// its own.
@@ -154,29 +160,19 @@ type Adapter struct {
 	flows      []datagramFlow // allocated when datagrams are marked
 	tcount     transport.Counters
 
-	cc     *congestion // DCQCN of queue pairs that have none of their own; nil is off
+	cc *congestion // DCQCN of queue pairs that have none of their own; nil is off
+	*common
+	shard  uint32 // which of common.shards this is
+	alarm  *QP    // no queue pair: rung when a shared completion queue has overflowed
 	cfg    Config
 	limits Limits
 	mtu    ib.MTU
-	pds    map[mem.PD]*pdRefs
-	pdNum  mem.PD
-	cqs    []*CQ
-	cqNum  uint32
-	srqs   map[*transport.SharedQueue]*SRQ
-	srqNum uint32
-	qpns   qpnAllocator
-	ahs    ahTable
-	mrs    map[*mem.Region]struct{}
-	mws    map[*mem.Window]struct{}
 	dests  map[netip.Addr]*dest
 	groups map[netip.Addr]*group
 	events eventQueue
 
 	newEngine func(ib.QPType, transport.Config) transport.Engine
 }
-
-// pdRefs counts what a protection domain still holds.
-type pdRefs struct{ qps, mrs, ahs, srqs, mws int }
 
 // New makes an adapter. It matches ErrInvalid for a configuration that cannot
 // be, ErrUnsupported for a link whose frames it does not write yet.
@@ -218,15 +214,18 @@ func New(cfg Config) (*Adapter, error) {
 		return nil, fmt.Errorf("adapter %q: the partition table has %d rows, can have up to %d: %w", cfg.Name, n, maxPKeys, ErrInvalid)
 	}
 	cfg.Limits = limits
+	a := newShard(cfg, limits, mtu)
+	a.common = newCommon(a)
+	a.mem = mem.NewTable(cfg.Rand)
+	return a, nil
+}
+
+// newShard makes what an adapter has for itself.
+func newShard(cfg Config, limits Limits, mtu ib.MTU) *Adapter {
 	a := &Adapter{
 		cfg: cfg, limits: limits, mtu: mtu,
-		mem:       mem.NewTable(cfg.Rand),
-		pds:       make(map[mem.PD]*pdRefs),
-		mrs:       make(map[*mem.Region]struct{}),
-		mws:       make(map[*mem.Window]struct{}),
 		dests:     make(map[netip.Addr]*dest),
 		groups:    make(map[netip.Addr]*group),
-		srqs:      make(map[*transport.SharedQueue]*SRQ),
 		newEngine: newEngine,
 		runBytes:  min(max(cfg.Wire.RunBytes, cfg.Wire.MTU), maxRunBytes),
 		runSegs:   min(max(cfg.Wire.Segments, 1), frame.MaxSegments),
@@ -240,12 +239,11 @@ func New(cfg Config) (*Adapter, error) {
 	for i := range cfg.GIDs {
 		a.addrs[i] = cfg.GIDs[i].GID.Addr()
 	}
-	a.qpns.init(cfg.Rand)
 	if a.burst = max(cfg.Pacing.Burst, 0); cfg.Pacing.Burst == 0 {
 		a.burst = defaultBurst
 	}
 	a.cc = congestionOf(&DCQCN{Params: cfg.DCQCN, LineRate: cfg.LineRate, CNPPrio: cfg.CNPPrio, CNPTOS: cfg.CNPTOS})
-	return a, nil
+	return a
 }
 
 // Name returns the name of the device.

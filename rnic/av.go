@@ -78,6 +78,9 @@ func (a *Adapter) resolve(av *ib.AV, port uint16) (p path, mtu int, err error) {
 	if dst.Is6() && (dst.IsLinkLocalUnicast() || dst.IsLinkLocalMulticast()) && row.Netdev != "" {
 		p.dst = dst.WithZone(row.Netdev)
 	}
+	if label := av.FlowLabel & maxFlowLabel; label != 0 && a.cfg.SrcPort == 0 {
+		p.sport = foldPort(label)
+	}
 	if row.Type == ib.GIDTypeRoCEv1 {
 		p.sport = 0 // it has no UDP header
 	}
@@ -101,13 +104,21 @@ func flowOf(src, dst netip.Addr, port uint16) icrc.Flow {
 	return icrc.V6(src.As16(), dst.As16(), port, udpPort)
 }
 
+// maxFlowLabel is the largest flow label: 20 bits (RFC 8200 §6).
+const maxFlowLabel = 1<<20 - 1
+
+// foldPort makes a number one of the 16,384 source ports that RNICs use, as
+// they do with a flow label (IBA vol.1 annex A17.4.7).
+func foldPort(n uint32) uint16 { return 0xC000 | uint16(n^n>>14)&0x3FFF }
+
 // portOf is the source port of a queue pair: one of 16,384, so that a fabric
-// spreads queue pairs over its paths.
+// spreads queue pairs over its paths, and a host over its receive queues. An
+// address vector with a flow label has the label's instead.
 func (a *Adapter) portOf(qpn ib.QPN) uint16 {
 	if a.cfg.SrcPort != 0 {
 		return a.cfg.SrcPort
 	}
-	return 0xC000 | uint16(qpn^qpn>>14)&0x3FFF
+	return foldPort(uint32(qpn))
 }
 
 // datagramPort is the source port towards one destination of datagrams. It is

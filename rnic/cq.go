@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/mem"
 )
 
 // CQ is a completion queue. Poll, Arm, Len and OnEvent belong to one goroutine
@@ -11,9 +12,11 @@ import (
 type CQ struct {
 	num   uint32
 	ring  cqRing
-	a     *Adapter
-	users int // queues of queue pairs that complete here
-	slot  int // in the adapter's list; -1 after destruction
+	of    *common
+	lock  mem.Locker // where queue pairs of several shards complete here; else nil
+	by    uint64     // the shards of its queue pairs so far: bits
+	users int        // queues of queue pairs that complete here
+	slot  int        // in the list of all; -1 after destruction
 }
 
 // CreateCQ makes a completion queue that holds depth completions. It matches
@@ -26,7 +29,7 @@ func (a *Adapter) CreateCQ(depth int) (*CQ, error) {
 		return nil, fmt.Errorf("create CQ: there are %d of %d: %w", len(a.cqs), a.limits.MaxCQ, ErrLimit)
 	}
 	a.cqNum++
-	c := &CQ{num: a.cqNum, a: a, slot: len(a.cqs)}
+	c := &CQ{num: a.cqNum, of: a.common, slot: len(a.cqs)}
 	c.ring.init(depth)
 	a.cqs = append(a.cqs, c)
 	return c, nil
@@ -37,7 +40,7 @@ func (a *Adapter) CreateCQ(depth int) (*CQ, error) {
 // matches ErrInvalid for a depth out of range or below what waits, ErrState when
 // the queue has overflowed. Owner, and no consumer at the same time.
 func (a *Adapter) ResizeCQ(c *CQ, depth int) error {
-	if c == nil || c.a != a || c.slot < 0 {
+	if c == nil || c.of != a.common || c.slot < 0 {
 		return fmt.Errorf("resize CQ: it does not exist: %w", ErrInvalid)
 	}
 	if depth < 1 || depth > a.limits.MaxCQE {
@@ -56,12 +59,12 @@ func (a *Adapter) ResizeCQ(c *CQ, depth int) error {
 // DestroyCQ removes a completion queue. While queue pairs use it, it is refused
 // with ErrBusy. Owner.
 func (a *Adapter) DestroyCQ(c *CQ) error {
-	if c == nil || c.a != a || c.slot < 0 {
+	if c == nil || c.of != a.common || c.slot < 0 {
 		return fmt.Errorf("destroy CQ: it does not exist: %w", ErrInvalid)
 	}
 	if c.users > 0 {
 		return fmt.Errorf("destroy CQ %d: %d queues of queue pairs complete to it, for one of QP %v; destroy those first: %w",
-			c.num, c.users, a.qps.using(c)[0].qpn, ErrBusy)
+			c.num, c.users, a.someUser(c), ErrBusy)
 	}
 	last := len(a.cqs) - 1
 	a.cqs[c.slot] = a.cqs[last]
@@ -115,16 +118,48 @@ func (c *CQ) Depth() int { return int(c.ring.depth.Load()) }
 // more; its queue pairs are in Error.
 func (c *CQ) Overrun() bool { return c.ring.bad.Load() }
 
-// add queues a completion. An overflow is noted and dealt with when the engine
-// that reports it has returned. Owner.
-func (c *CQ) add(wc *ib.WC, solicited bool) {
+// someUser returns the number of a queue pair that completes to c.
+func (a *Adapter) someUser(c *CQ) ib.QPN {
+	for _, s := range a.shards {
+		if users := s.qps.using(c); len(users) > 0 {
+			return users[0].qpn
+		}
+	}
+	return 0
+}
+
+// add queues a completion of a queue pair of a. An overflow is noted and dealt
+// with when the engine that reports it has returned. Owner.
+func (c *CQ) add(a *Adapter, wc *ib.WC, solicited bool) {
+	if c.lock != nil {
+		c.addShared(a, wc, solicited)
+		return
+	}
 	if c.Overrun() {
-		c.a.count.cqeLost++
+		a.count.cqeLost++
 		return
 	}
 	if !c.ring.push(wc, solicited) {
-		c.a.count.cqeLost++
+		a.count.cqeLost++
 		c.ring.overflow()
-		c.a.overrun = append(c.a.overrun, c)
+		a.overrun = append(a.overrun, c)
+	}
+}
+
+// addShared is add where owners of other shards may do the same.
+func (c *CQ) addShared(a *Adapter, wc *ib.WC, solicited bool) {
+	c.lock.Lock()
+	lost, first := c.Overrun(), false
+	if !lost && !c.ring.push(wc, solicited) {
+		lost, first = true, true
+		c.ring.overflow()
+	}
+	c.lock.Unlock()
+	if lost {
+		a.count.cqeLost++
+	}
+	if first {
+		a.overrun = append(a.overrun, c)
+		a.sound(c)
 	}
 }

@@ -24,7 +24,7 @@ func TestCompletionsComeInOrderAtEveryDepth(t *testing.T) {
 		wcs := make([]ib.WC, 7)
 		for out < uint64(3*depth+10) {
 			for c.Len() < depth {
-				c.add(&ib.WC{ID: in}, false)
+				c.add(c.of.shards[0], &ib.WC{ID: in}, false)
 				in++
 			}
 			for range depth/2 + 1 {
@@ -80,11 +80,11 @@ func TestArming(t *testing.T) {
 				case "arm-solicited":
 					c.Arm(true)
 				case "add":
-					c.add(&ib.WC{}, false)
+					c.add(c.of.shards[0], &ib.WC{}, false)
 				case "add-solicited":
-					c.add(&ib.WC{}, true)
+					c.add(c.of.shards[0], &ib.WC{}, true)
 				case "add-error":
-					c.add(&ib.WC{Status: ib.WRFlushErr}, false)
+					c.add(c.of.shards[0], &ib.WC{Status: ib.WRFlushErr}, false)
 				case "overflow":
 					c.ring.overflow()
 				case "poll":
@@ -112,7 +112,7 @@ func TestArmThenPollLosesNoWakeUp(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for i := range n {
-			c.add(&ib.WC{ID: uint64(i)}, i%3 == 0)
+			c.add(c.of.shards[0], &ib.WC{ID: uint64(i)}, i%3 == 0)
 		}
 	})
 	wcs := make([]ib.WC, 8)
@@ -174,7 +174,7 @@ func TestOverflowLosesNothingBeforeIt(t *testing.T) {
 		if n != 4 && n != 0 {
 			t.Errorf("%d completions", n)
 		}
-		small.add(&ib.WC{}, false)
+		small.add(small.of.shards[0], &ib.WC{}, false)
 	}
 	if n := h.Stats().Get("cqe_lost"); n != 4 {
 		t.Errorf("cqe_lost %d", n)

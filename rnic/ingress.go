@@ -165,7 +165,7 @@ func (a *Adapter) give(now clock.Time, q *QP, p *wire.Packet, in *transport.In, 
 	if p.BECN && q.cc != nil && q.cc.echo {
 		a.notified(now, q)
 	}
-	q.eng.Receive(now, p, in)
+	q.receive(now, p, in)
 }
 
 // received counts a good packet of n bytes.

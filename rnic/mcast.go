@@ -28,7 +28,7 @@ type group struct {
 // joins the group on every usable row of its address family. It matches
 // ErrInvalid for another service or what is no group, ErrBusy for a queue pair
 // that is attached, ErrLimit when there are too many, ErrPath if the link cannot
-// join. Owner.
+// join. Owner of all shards.
 func (a *Adapter) AttachMcast(q *QP, gid ib.GID) error {
 	if err := a.owned("attach", q); err != nil {
 		return err
@@ -45,12 +45,12 @@ func (a *Adapter) AttachMcast(q *QP, gid ib.GID) error {
 	addr := gid.Addr()
 	g := a.groups[addr]
 	switch {
-	case g == nil && len(a.groups) >= a.limits.MaxMcastGroup:
-		return fail(ErrLimit, "there are %d of %d groups", len(a.groups), a.limits.MaxMcastGroup)
+	case a.members(addr) == 0 && a.allGroups() >= a.limits.MaxMcastGroup:
+		return fail(ErrLimit, "there are %d of %d groups", a.allGroups(), a.limits.MaxMcastGroup)
 	case g != nil && slices.Contains(g.qps, q):
 		return fail(ErrBusy, "it is attached")
-	case g != nil && len(g.qps) >= a.limits.MaxMcastQP:
-		return fail(ErrLimit, "it has %d of %d queue pairs", len(g.qps), a.limits.MaxMcastQP)
+	case a.members(addr) >= a.limits.MaxMcastQP:
+		return fail(ErrLimit, "it has %d of %d queue pairs", a.members(addr), a.limits.MaxMcastQP)
 	}
 	if g == nil {
 		g = &group{}
@@ -64,7 +64,7 @@ func (a *Adapter) AttachMcast(q *QP, gid ib.GID) error {
 }
 
 // DetachMcast ends what AttachMcast has begun. The last one to go leaves the
-// group. Owner.
+// group. Owner of all shards.
 func (a *Adapter) DetachMcast(q *QP, gid ib.GID) error {
 	if err := a.owned("detach", q); err != nil {
 		return err
@@ -80,6 +80,33 @@ func (a *Adapter) DetachMcast(q *QP, gid ib.GID) error {
 		delete(a.groups, addr)
 	}
 	return nil
+}
+
+// members returns how many queue pairs of all shards are attached to a group.
+func (a *Adapter) members(addr netip.Addr) (n int) {
+	for _, s := range a.shards {
+		if g := s.groups[addr]; g != nil {
+			n += len(g.qps)
+		}
+	}
+	return n
+}
+
+// allGroups returns how many groups there are: each shard joins for itself, and
+// what several have joined counts once.
+func (a *Adapter) allGroups() (n int) {
+	for i, s := range a.shards {
+		for addr := range s.groups {
+			known := false
+			for _, o := range a.shards[:i] {
+				known = known || o.groups[addr] != nil
+			}
+			if !known {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // attached returns how many groups a queue pair is attached to.
@@ -188,7 +215,7 @@ func (a *Adapter) spread(now clock.Time, g *group, p *wire.Packet, in *transport
 		}
 		a.count.rxCopied += uint64(len(p.Payload))
 		q.own().received(n, in.CE)
-		q.eng.Receive(now, p, in)
+		q.receive(now, p, in)
 		a.look(now, q)
 	}
 }

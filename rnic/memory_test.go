@@ -53,7 +53,7 @@ func TestSimulatedQueuePairIsSmall(t *testing.T) {
 		return q
 	}
 	// Numbers are known before the peers are there: they follow each other.
-	first := func(h *host) ib.QPN { return h.qpns.last + 1 }
+	first := func(h *host) ib.QPN { return h.qpn.last + 1 }
 	toA, toB := first(a), first(b)
 	senders, receivers := make([]*QP, 0, n), make([]*QP, 0, n)
 	headers := make([][]byte, 0, n)
@@ -179,7 +179,7 @@ func TestQPTableWalksAreShort(t *testing.T) {
 		}
 	}
 	for range 10_000 {
-		q := &QP{qpn: alloc.next(&tab)}
+		q := &QP{qpn: alloc.next(&tab, 0, 1)}
 		tab.put(q)
 		live = append(live, q)
 	}
@@ -187,7 +187,7 @@ func TestQPTableWalksAreShort(t *testing.T) {
 	for range 10_000 { // some leave, others come
 		i := rnd.IntN(len(live))
 		tab.remove(live[i])
-		q := &QP{qpn: alloc.next(&tab)}
+		q := &QP{qpn: alloc.next(&tab, 0, 1)}
 		tab.put(q)
 		live[i] = q
 	}

@@ -86,7 +86,13 @@ func (q *QP) Type() ib.QPType { return q.typ }
 
 // SRQ returns where the receives come from, or nil for a queue of its own.
 // Owner.
-func (q *QP) SRQ() *SRQ { return q.a.srqs[q.recv.From()] }
+func (q *QP) SRQ() *SRQ {
+	from := q.recv.From()
+	if from == nil {
+		return nil
+	}
+	return from.User.(*SRQ)
+}
 
 // Cap returns the sizes of the queues, defaults filled in.
 func (q *QP) Cap() ib.QPCap {
@@ -140,7 +146,7 @@ func (a *Adapter) createQP(cfg QPConfig, qpn ib.QPN) (*QP, error) {
 		name string
 		cq   *CQ
 	}{{"send CQ", cfg.SendCQ}, {"receive CQ", cfg.RecvCQ}} {
-		if c.cq == nil || c.cq.a != a || c.cq.slot < 0 {
+		if c.cq == nil || c.cq.of != a.common || c.cq.slot < 0 {
 			return fail(c.name, "none of this adapter", "", ErrInvalid)
 		}
 		if c.cq.Overrun() {
@@ -172,8 +178,8 @@ func (a *Adapter) createQP(cfg QPConfig, qpn ib.QPN) (*QP, error) {
 			return fail(c.name, *c.v, fmt.Sprintf("can be up to %d", c.most), ErrInvalid)
 		}
 	}
-	if a.qps.len() >= limit.MaxQP {
-		return nil, fmt.Errorf("create QP: there are %d of %d: %w", a.qps.len(), limit.MaxQP, ErrLimit)
+	if a.nqp >= limit.MaxQP {
+		return nil, fmt.Errorf("create QP: there are %d of %d: %w", a.nqp, limit.MaxQP, ErrLimit)
 	}
 
 	q := a.newQP()
@@ -186,7 +192,7 @@ func (a *Adapter) createQP(cfg QPConfig, qpn ib.QPN) (*QP, error) {
 		q.recv.Init(cfg.Cap.MaxRecvWR, cfg.Cap.MaxRecvSGE)
 	}
 	if q.qpn = qpn; qpn == 0 {
-		q.qpn = a.qpns.next(&a.qps)
+		q.qpn = a.qpn.next(&a.qps, a.shard, uint32(len(a.shards)))
 	}
 	q.timer.index = -1
 	count := &a.tcount
@@ -202,11 +208,12 @@ func (a *Adapter) createQP(cfg QPConfig, qpn ib.QPN) (*QP, error) {
 		return fail("type", cfg.Type, "", ErrUnsupported)
 	}
 	a.qps.put(q)
+	a.nqp++
 	refs.qps++
-	cfg.SendCQ.users++
-	cfg.RecvCQ.users++
+	cfg.SendCQ.join(q)
+	cfg.RecvCQ.join(q)
 	if cfg.SRQ != nil {
-		cfg.SRQ.users++
+		cfg.SRQ.join(q)
 	}
 	return q, nil
 }
@@ -330,6 +337,7 @@ func (a *Adapter) DestroyQP(now clock.Time, q *QP) error {
 	q.state.store(ib.Reset)
 	a.timers.remove(q)
 	a.qps.remove(q)
+	a.nqp--
 	a.pds[q.pd].qps--
 	q.sendCQ.users--
 	q.recvCQ.users--

@@ -90,17 +90,37 @@ func (t *qpTable) using(c *CQ) []*QP {
 	return users
 }
 
+// broken returns the completion queues of queue pairs that have overflowed.
+func (t *qpTable) broken() (cqs []*CQ) {
+	for _, q := range t.slots {
+		if q == nil {
+			continue
+		}
+		for _, c := range [...]*CQ{q.sendCQ, q.recvCQ} {
+			if c.Overrun() && !slices.Contains(cqs, c) {
+				cqs = append(cqs, c)
+			}
+		}
+	}
+	slices.SortFunc(cqs, func(a, b *CQ) int { return cmp.Compare(a.num, b.num) })
+	return cqs
+}
+
 // qpnAllocator gives out numbers in sequence from a random place, so that a
 // number comes back only after all others: an old peer's retries find nobody.
+// Those of a shard are its number modulo the number of shards.
 type qpnAllocator struct{ last ib.QPN }
 
 func (n *qpnAllocator) init(rand func() uint32) { n.last = ib.QPN(rand()) & ib.MaxQPN }
 
 // next returns a number that is neither in use nor one of the three with a
 // meaning of their own.
-func (n *qpnAllocator) next(used *qpTable) ib.QPN {
+func (n *qpnAllocator) next(used *qpTable, shard, shards uint32) ib.QPN {
 	for {
 		n.last = (n.last + 1) & ib.MaxQPN
+		if shards > 1 && uint32(n.last)%shards != shard {
+			continue
+		}
 		if n.last > ib.QPGSI && n.last < ib.QPMulticast && used.get(n.last) == nil {
 			return n.last
 		}

@@ -33,7 +33,7 @@ func TestResizeAgainstModel(t *testing.T) {
 				if len(list) == depth {
 					continue // an overflow ends the queue: tested elsewhere
 				}
-				c.add(&ib.WC{ID: next}, false)
+				c.add(c.of.shards[0], &ib.WC{ID: next}, false)
 				list = append(list, next)
 				next++
 				if armed {
@@ -74,7 +74,7 @@ func TestResizeAgainstModel(t *testing.T) {
 
 func TestResizeRefusals(t *testing.T) {
 	c := newCQ(t, 4)
-	a := c.a
+	a := c.of.shards[0]
 	for _, n := range []int{0, a.limits.MaxCQE + 1} {
 		if err := a.ResizeCQ(c, n); !errors.Is(err, ErrInvalid) {
 			t.Errorf("to %d: %v", n, err)
@@ -87,7 +87,7 @@ func TestResizeRefusals(t *testing.T) {
 		t.Error(err)
 	}
 	for range 3 {
-		c.add(&ib.WC{}, false)
+		c.add(c.of.shards[0], &ib.WC{}, false)
 	}
 	if err := a.ResizeCQ(c, 10); !c.Overrun() || !errors.Is(err, ErrState) {
 		t.Errorf("of an overflowed queue: %v", err)

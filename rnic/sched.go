@@ -127,6 +127,8 @@ func (a *Adapter) answerBells(now clock.Time) {
 		if q.flags&qpGone == 0 {
 			q.eng.Post(now)
 			a.look(now, q)
+		} else if q == a.alarm {
+			a.alarmed(now)
 		}
 		q = rest
 	}
@@ -208,13 +210,19 @@ func (a *Adapter) settle(now clock.Time) {
 		c := a.overrun[0]
 		a.overrun = a.overrun[:copy(a.overrun, a.overrun[1:])]
 		a.events.push(ib.Event{Type: ib.EventCQErr, Element: c.num, Detail: "completion queue overflowed"})
-		for _, q := range a.qps.using(c) {
-			if s := q.eng.State(); s == ib.Error || s == ib.Reset {
-				continue
-			}
-			q.eng.Modify(now, &ib.QPAttr{Mask: ib.AttrState, State: ib.Error})
-			a.events.push(ib.Event{Type: ib.EventQPFatal, Element: uint32(q.qpn), Detail: "its completion queue overflowed"})
-			a.look(now, q)
+		a.failUsers(now, c)
+	}
+}
+
+// failUsers moves to Error the queue pairs of a completion queue that has
+// overflowed.
+func (a *Adapter) failUsers(now clock.Time, c *CQ) {
+	for _, q := range a.qps.using(c) {
+		if s := q.eng.State(); s == ib.Error || s == ib.Reset {
+			continue
 		}
+		q.eng.Modify(now, &ib.QPAttr{Mask: ib.AttrState, State: ib.Error})
+		a.events.push(ib.Event{Type: ib.EventQPFatal, Element: uint32(q.qpn), Detail: "its completion queue overflowed"})
+		a.look(now, q)
 	}
 }

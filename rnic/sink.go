@@ -18,13 +18,13 @@ func (s *sink) Drop(d transport.Drop) {
 // SendDone implements transport.Sink.
 func (s *sink) SendDone(wc *ib.WC) {
 	wc.QPN = s.qpn
-	s.sendCQ.add(wc, false)
+	s.sendCQ.add(s.a, wc, false)
 }
 
 // RecvDone implements transport.Sink.
 func (s *sink) RecvDone(wc *ib.WC, solicited bool) {
 	wc.QPN = s.qpn
-	s.recvCQ.add(wc, solicited)
+	s.recvCQ.add(s.a, wc, solicited)
 }
 
 // Event implements transport.Sink.

@@ -21,7 +21,10 @@ type SRQConfig struct {
 type SRQ struct {
 	num   uint32
 	queue transport.SharedQueue
-	a     *Adapter
+	of    *common
+	a     *Adapter   // who uses it at present
+	lock  mem.Locker // where queue pairs of several shards receive from it; else nil
+	by    uint64     // the shards of its queue pairs so far: bits
 	pd    mem.PD
 	users int // queue pairs
 	gone  bool
@@ -53,11 +56,12 @@ func (a *Adapter) CreateSRQ(cfg SRQConfig) (*SRQ, error) {
 		return nil, fmt.Errorf("create SRQ: there are %d of %d: %w", len(a.srqs), a.limits.MaxSRQ, ErrLimit)
 	}
 	a.srqNum++
-	s := &SRQ{num: a.srqNum, a: a, pd: cfg.PD}
+	s := &SRQ{num: a.srqNum, of: a.common, a: a, pd: cfg.PD}
 	s.queue.Init(cfg.PD, cfg.MaxWR, cfg.MaxSGE, func() {
-		a.events.push(ib.Event{Type: ib.EventSRQLimitReached, Element: s.num})
+		s.a.events.push(ib.Event{Type: ib.EventSRQLimitReached, Element: s.num})
 	})
-	a.srqs[&s.queue] = s
+	s.queue.User = s
+	a.srqs[s] = struct{}{}
 	refs.srqs++
 	return s, nil
 }
@@ -116,13 +120,13 @@ func (a *Adapter) DestroySRQ(s *SRQ) error {
 		return fmt.Errorf("destroy SRQ %d: %d queue pairs receive from it; destroy those first: %w", s.num, s.users, ErrBusy)
 	}
 	s.gone = true
-	delete(a.srqs, &s.queue)
+	delete(a.srqs, s)
 	a.pds[s.pd].srqs--
 	return nil
 }
 
 func (a *Adapter) ownedSRQ(what string, s *SRQ) error {
-	if s == nil || s.a != a || s.gone {
+	if s == nil || s.of != a.common || s.gone {
 		return fmt.Errorf("%s SRQ: it does not exist: %w", what, ErrInvalid)
 	}
 	return nil

@@ -20,6 +20,7 @@ type SharedQueue struct {
 	pd    mem.PD
 	limit int    // 0: not armed
 	low   func() // the limit was reached; may be nil
+	User  any    // whose queue it is; not looked at here
 }
 
 // Init makes a zero SharedQueue ready: depth receives of up to maxSGE elements,

@@ -82,11 +82,11 @@ func (ch *CompChannel) Wait(ctx context.Context) (*CQ, error) {
 		if c, ok := ch.TryNext(); ok {
 			return c, nil
 		}
-		ch.dev.drv.Poll()
+		ch.dev.Progress()
 	}
 	since := ch.dev.clock.Now()
 	for {
-		ch.dev.drv.Park()
+		ch.dev.park(ch.dev.everyShard())
 		if c, ok := ch.TryNext(); ok {
 			ch.patience.learn(ch.dev.clock.Now().Sub(since))
 			return c, nil

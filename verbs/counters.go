@@ -74,6 +74,8 @@ func (c *Counters) Sub(before *Counters) Counters {
 	l, b := &d.link, &before.link
 	l.RxDropped -= b.RxDropped
 	l.RxForeign -= b.RxForeign
+	l.RxSocket -= b.RxSocket
+	l.RxMisdirected -= b.RxMisdirected
 	l.TxDropped -= b.TxDropped
 	l.TxTooLong -= b.TxTooLong
 	l.TxRefused -= b.TxRefused
@@ -100,10 +102,18 @@ func CounterList() []CounterInfo {
 // down.
 func (d *Device) Counters() Counters {
 	c := Counters{device: true}
-	_ = d.drv.Do(func(clock.Time) {
-		d.adapter.ReadCounters(&c.adapter)
-		c.link = d.link.Counters()
-	})
+	for i, s := range d.shards {
+		_ = s.drv.Do(func(clock.Time) {
+			if i == 0 {
+				s.adapter.ReadCounters(&c.adapter)
+			} else {
+				var more rnic.Counters
+				s.adapter.ReadCounters(&more)
+				c.adapter.Add(&more)
+			}
+			c.link.Add(s.link.Counters())
+		})
+	}
 	return c
 }
 
@@ -111,10 +121,9 @@ func (d *Device) Counters() Counters {
 // are all zeros. They begin with the queue pair and go on through Reset.
 func (q *QP) Counters() Counters {
 	var c Counters
-	d := q.pd.dev
-	_ = d.drv.Do(func(clock.Time) {
+	_ = q.shard.drv.Do(func(clock.Time) {
 		if !q.dead.Load() {
-			d.adapter.ReadQPCounters(q.qp, &c.adapter)
+			q.shard.adapter.ReadQPCounters(q.qp, &c.adapter)
 		}
 	})
 	return c

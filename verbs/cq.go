@@ -19,6 +19,10 @@ const DefaultCQDepth = 128
 type CQConfig struct {
 	Depth   int          // entries; 0 means DefaultCQDepth
 	Channel *CompChannel // gets an event when the armed queue gets a completion; may be nil
+	// Vector is the shard of a device with several: that of the queue pairs that
+	// receive to this queue. A queue that queue pairs of several shards complete to,
+	// be it as their send queue's, takes a lock for each completion.
+	Vector Vector
 }
 
 // CQ is a completion queue. Any number of goroutines may poll it and wait for
@@ -30,6 +34,11 @@ type CQ struct {
 	mu   sync.Mutex // the consumer's side of cq
 	dead atomic.Bool
 	gone chan struct{} // closed with the queue
+
+	home *shard        // of its vector; nil: all
+	used atomic.Uint64 // the shards that complete here: bits
+	turn atomic.Uint32 // which of them was driven first last
+	some func() bool   // there are completions; made once
 
 	patience patience
 
@@ -51,8 +60,12 @@ func (d *Device) CreateCQ(cfg CQConfig) (*CQ, error) {
 	if cfg.Channel != nil && cfg.Channel.dev != d {
 		return nil, errorf(ErrInvalid, "create CQ: the completion channel belongs to device %v, not to %v", cfg.Channel.dev, d)
 	}
-	c := &CQ{dev: d, ch: cfg.Channel, gone: make(chan struct{}), notify: make(chan struct{}, 1)}
-	err := d.do("create CQ", func(clock.Time) error {
+	home, err := d.shardOf(cfg.Vector)
+	if err != nil {
+		return nil, fmt.Errorf("create CQ: %w", err)
+	}
+	c := &CQ{dev: d, ch: cfg.Channel, home: home, gone: make(chan struct{}), notify: make(chan struct{}, 1)}
+	err = d.do("create CQ", func(clock.Time) error {
 		cq, err := d.adapter.CreateCQ(depth)
 		if err != nil {
 			return err
@@ -67,8 +80,41 @@ func (d *Device) CreateCQ(cfg CQConfig) (*CQ, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.some = func() bool { return c.cq.Len() > 0 }
+	if home != nil {
+		c.use(home)
+	}
 	d.adopt(c)
 	return c, nil
+}
+
+// place returns the shard of a queue pair that receives to the queue.
+func (c *CQ) place() *shard {
+	if c.home != nil {
+		return c.home
+	}
+	return c.dev.nextShard()
+}
+
+// use notes that a shard completes here. The bit stays.
+func (c *CQ) use(s *shard) { c.used.Or(1 << s.index) }
+
+// drive runs one slice of each shard that completes here, until there is a
+// completion.
+func (c *CQ) drive() {
+	if len(c.dev.shards) == 1 {
+		c.dev.drv.Poll()
+		return
+	}
+	c.dev.pollSet(c.used.Load(), int(c.turn.Add(1)%uint32(len(c.dev.shards))), c.some)
+}
+
+func (c *CQ) park() {
+	if len(c.dev.shards) == 1 {
+		c.dev.drv.Park()
+		return
+	}
+	c.dev.park(c.used.Load())
 }
 
 // Number returns the number by which asynchronous events name the queue.
@@ -104,7 +150,7 @@ func (c *CQ) Poll(wcs []ib.WC) int {
 	if n := c.take(wcs); n > 0 || c.dead.Load() {
 		return n
 	}
-	c.dev.drv.Poll()
+	c.drive()
 	return c.take(wcs)
 }
 
@@ -145,7 +191,7 @@ func (c *CQ) Wait(ctx context.Context, wcs []ib.WC) (int, error) {
 	for {
 		// Watched, parked, looked at, in this order: what completes from here
 		// on finds the watch, and the engine is there to complete it.
-		c.dev.drv.Park()
+		c.park()
 		if n := c.take(wcs); n > 0 {
 			c.patience.learn(c.dev.clock.Now().Sub(since))
 			return n, nil
@@ -221,7 +267,7 @@ func (c *CQ) Arm(solicitedOnly bool) error {
 	if dead {
 		return errorf(ErrClosed, "arm CQ %d: it is closed", c.cq.Number())
 	}
-	c.dev.drv.Park()
+	c.park()
 	return nil
 }
 

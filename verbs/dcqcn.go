@@ -113,13 +113,15 @@ const maxLineRate = 1_000_000_000_000_000
 // run, but for those that have their own: they begin anew, at the line rate. The
 // error matches ErrInvalid and nothing has changed then, or ErrClosed.
 func (d *Device) SetDCQCN(c DCQCN) error {
-	set, c, err := c.resolve(d.link.Caps().LineRate, d.netdev)
+	set, c, err := c.resolve(d.shards[0].link.Caps().LineRate, d.netdev)
 	if err != nil {
 		return d.named(err)
 	}
 	return d.do("set DCQCN", func(now clock.Time) error {
-		if err := d.adapter.SetDCQCN(now, set); err != nil {
-			return d.named(err)
+		for _, s := range d.shards { // what one refuses, the first does
+			if err := s.adapter.SetDCQCN(now, set); err != nil {
+				return d.named(err)
+			}
 		}
 		d.dcqcn = c
 		return nil
@@ -152,7 +154,7 @@ func (q *QP) SetDCQCN(c *DCQCN) error {
 		if err != nil {
 			return fmt.Errorf("QP %v: %w", q.Num(), err)
 		}
-		if err := d.adapter.SetQPDCQCN(now, q.qp, set); err != nil {
+		if err := q.shard.adapter.SetQPDCQCN(now, q.qp, set); err != nil {
 			return err
 		}
 		q.dcqcn = own
@@ -166,7 +168,7 @@ func (d *Device) ownDCQCN(c *DCQCN) (*DCQCN, *rnic.DCQCN, error) {
 	if c == nil {
 		return nil, nil, nil
 	}
-	rate := d.link.Caps().LineRate
+	rate := d.shards[0].link.Caps().LineRate
 	if d.dcqcn.LineRate != 0 {
 		rate = d.dcqcn.LineRate
 	}
@@ -204,7 +206,8 @@ type Congestion struct {
 // closed queue pair it is all zeros.
 func (q *QP) Congestion() (c Congestion) {
 	d := q.pd.dev
-	_ = d.drv.Do(func(now clock.Time) {
+	a := q.shard.adapter
+	_ = q.shard.drv.Do(func(now clock.Time) {
 		if q.dead.Load() {
 			return
 		}
@@ -213,9 +216,9 @@ func (q *QP) Congestion() (c Congestion) {
 			c.DCQCN = *q.dcqcn
 		}
 		c.DCQCN = c.DCQCN.clone()
-		s := d.adapter.QueryRP(now, q.qp)
-		n := d.adapter.QueryCongestion(q.qp)
-		c.Rate = d.adapter.RateAt(now, q.qp)
+		s := a.QueryRP(now, q.qp)
+		n := a.QueryCongestion(q.qp)
+		c.Rate = a.RateAt(now, q.qp)
 		c.Rc, c.Rt, c.Alpha = s.Rc, s.Rt, float64(s.Alpha)/(1<<32)
 		c.TimeStage, c.ByteStage = s.TimeStage, s.ByteStage
 		c.Cuts, c.Recoveries, c.Additive, c.Hyper = s.Cuts, s.Recoveries, s.Additive, s.Hyper

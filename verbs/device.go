@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -67,6 +68,14 @@ type Config struct {
 	// DCQCN is the congestion control of the device's queue pairs; the zero value is
 	// off. Also see [Device.SetDCQCN] and [QP.SetDCQCN].
 	DCQCN DCQCN
+	// Shards is how many engines the device has, 1 to MaxShards; 0 means 1. Each
+	// has a socket, a goroutine and a lock, so that several processors can work for
+	// the device at the same time: see [CQConfig].Vector. Linux only, and with UDP
+	// sockets only. Wrap is called for the link of each.
+	Shards int
+	// Steering is by what the system chooses among the sockets of shards: the zero
+	// value is the right one, others are for experiments.
+	Steering Steering
 	// Port is the UDP port; 0 means DefaultPort. Devices that talk to each other
 	// use the same one, and no other implementation uses another.
 	Port uint16
@@ -87,11 +96,13 @@ type Device struct {
 	name    string
 	netdev  string
 	addr    netip.Addr
+	port    uint16
 	gids    []GIDEntry
-	adapter *rnic.Adapter
-	link    link.Link
-	drv     *driver.Driver
+	shards  []*shard
+	adapter *rnic.Adapter  // of shard 0
+	drv     *driver.Driver // of shard 0
 	clock   clock.Real
+	turn    atomic.Uint32 // which shard is next to get something
 	regions regions
 	dcqcn   DCQCN   // of queue pairs without their own; under the driver's lock
 	faults  *faults // nil: no plan
@@ -127,20 +138,26 @@ func Open(cfg Config) (*Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open device %s: %w", at.name, err)
 	}
-	l, groups, err := openLink(&cfg, at)
+	shards, err := openLinks(&cfg, at)
 	if err != nil {
 		return nil, fmt.Errorf("open device %s: %w", at.name, err)
 	}
+	for _, s := range shards {
+		inner := s.link
+		if s.link, err = f.wrap(inner); err != nil {
+			s.link = inner
+			break
+		}
+	}
 	var d *Device
-	inner := l
-	if l, err = f.wrap(l); err != nil {
-		l = inner
-	} else {
-		d, err = newDevice(&cfg, at, l, groups)
+	if err == nil {
+		d, err = newDevice(&cfg, at, shards)
 	}
 	if err != nil {
-		if cfg.Link == nil {
-			err = errors.Join(err, l.Close())
+		for _, s := range shards {
+			if cfg.Link == nil {
+				err = errors.Join(err, s.link.Close())
+			}
 		}
 		return nil, fmt.Errorf("open device %s: %w", at.name, err)
 	}
@@ -158,6 +175,9 @@ type place struct {
 
 func resolve(cfg *Config) (place, error) {
 	if err := cfg.checkEthernet(); err != nil {
+		return place{}, err
+	}
+	if err := cfg.checkShards(); err != nil {
 		return place{}, err
 	}
 	switch {
@@ -225,71 +245,85 @@ func resolveNetdev(at place, ifs []netif, name string) (place, error) {
 	return place{}, errorf(ErrNoDevice, "network interface %q: there is none of that name; there are %s", name, strings.Join(names, ", "))
 }
 
-// openLink returns the link as the device uses it, and what joins groups beneath
-// it, if anything does.
-func openLink(cfg *Config, at place) (l link.Link, groups link.Grouper, err error) {
-	l = cfg.Link
-	if cfg.Ethernet {
-		if l, err = openEthernet(cfg, at); err != nil {
-			return nil, nil, err
-		}
-	}
-	if l == nil {
-		uc := udp.Config{Port: cfg.Port, RecvBuffer: cfg.RecvBuffer}
+// openLinks returns the links as the shards of the device use them, and what
+// joins groups beneath, if anything does.
+func openLinks(cfg *Config, at place) (shards []*shard, err error) {
+	links := []link.Link{cfg.Link}
+	switch {
+	case cfg.Ethernet:
+		links[0], err = openEthernet(cfg, at)
+	case cfg.Link == nil:
+		uc := udp.Config{Port: cfg.Port, RecvBuffer: cfg.RecvBuffer, Steering: cfg.Steering}
 		for _, a := range at.addrs {
 			if a.unusable == "" {
 				uc.Addrs = append(uc.Addrs, a.addr)
 			}
 		}
-		if l, err = udp.Open(uc); err != nil {
-			return nil, nil, err
+		links, err = udp.OpenShards(uc, max(cfg.Shards, 1))
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, l := range links {
+		s := &shard{index: i, link: l}
+		s.groups, _ = l.(link.Grouper)
+		if cfg.Wrap != nil {
+			s.link = cfg.Wrap(l)
 		}
+		shards = append(shards, s)
 	}
-	groups, _ = l.(link.Grouper)
-	if cfg.Wrap != nil {
-		l = cfg.Wrap(l)
-	}
-	return l, groups, nil
+	return shards, nil
 }
 
-func newDevice(cfg *Config, at place, l link.Link, groups link.Grouper) (*Device, error) {
-	caps := l.Caps()
+func newDevice(cfg *Config, at place, shards []*shard) (*Device, error) {
 	d := &Device{
-		name: at.name, netdev: at.netdev, addr: cfg.Addr,
-		gids: gidTable(at.addrs, caps.Encap),
-		link: l, clock: clock.NewReal(),
+		name: at.name, netdev: at.netdev, addr: cfg.Addr, port: cmp.Or(cfg.Port, DefaultPort),
+		gids:   gidTable(at.addrs, shards[0].link.Caps().Encap),
+		shards: shards, clock: clock.NewReal(),
 		eventReady: make(chan struct{}, 1),
 		gone:       make(chan struct{}),
 		kids:       make(map[child]struct{}),
 	}
-	set, dcqcn, err := cfg.DCQCN.resolve(caps.LineRate, at.netdev)
+	set, dcqcn, err := cfg.DCQCN.resolve(shards[0].link.Caps().LineRate, at.netdev)
 	if err != nil {
 		return nil, err
 	}
 	d.dcqcn = dcqcn
-	a, err := rnic.New(rnic.Config{
-		Name: at.name, GUID: guid(at.addrs[0]), GIDs: adapterGIDs(d.gids), PKeys: cfg.PKeys, Limits: cfg.Limits, Rand: random32, MWType2A: cfg.MWType2A, CountQPs: true,
-		Wire: rnic.WireCaps{
-			Encap: caps.Encap, MTU: caps.MTU, Segments: caps.Segments, RunBytes: caps.RunBytes,
-			RxBytes: caps.RxBytes, Idents: caps.Idents, Tagged: caps.Tagged, VLAN: caps.VLAN, Loops: groups != nil,
-		},
-		LineRate: caps.LineRate,
-		Path: func(src, dst netip.Addr, wanted uint16) (uint16, int, error) {
-			p, err := l.Path(src, dst, wanted)
-			return p.SrcPort, p.MTU, err
-		},
-		Join:  joiner(cfg, groups),
-		Leave: func(local, group netip.Addr) { _ = groups.Leave(local, group) },
-	})
-	if err != nil {
-		return nil, err
+	for i, s := range shards {
+		caps, l, groups := s.link.Caps(), s.link, s.groups
+		rc := rnic.Config{
+			Name: at.name, GUID: guid(at.addrs[0]), GIDs: adapterGIDs(d.gids), PKeys: cfg.PKeys, Limits: cfg.Limits, Rand: random32, MWType2A: cfg.MWType2A, CountQPs: true,
+			Wire: rnic.WireCaps{
+				Encap: caps.Encap, MTU: caps.MTU, Segments: caps.Segments, RunBytes: caps.RunBytes,
+				RxBytes: caps.RxBytes, Idents: caps.Idents, Tagged: caps.Tagged, VLAN: caps.VLAN, Loops: groups != nil,
+			},
+			LineRate: caps.LineRate,
+			Path: func(src, dst netip.Addr, wanted uint16) (uint16, int, error) {
+				p, err := l.Path(src, dst, wanted)
+				return p.SrcPort, p.MTU, err
+			},
+			Join:    joiner(cfg, groups),
+			Leave:   func(local, group netip.Addr) { _ = groups.Leave(local, group) },
+			NewLock: newLock,
+			Wake:    func() { s.drv.Wake() },
+		}
+		if i == 0 {
+			s.adapter, err = rnic.New(rc)
+		} else {
+			s.adapter, err = shards[0].adapter.NewShard(&rc)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := s.adapter.SetDCQCN(0, set); err != nil {
+			return nil, err
+		}
+		s.adapter.OnEvent(d.onEvent)
 	}
-	if err := a.SetDCQCN(0, set); err != nil {
-		return nil, err
+	for _, s := range shards {
+		s.drv = driver.New(driver.Config{Adapter: s.adapter, Link: s.link, Clock: d.clock, OnLink: d.onLink, OnBroken: d.onBroken})
 	}
-	a.OnEvent(d.onEvent)
-	d.adapter = a
-	d.drv = driver.New(driver.Config{Adapter: a, Link: l, Clock: d.clock, OnLink: d.onLink, OnBroken: d.onBroken})
+	d.adapter, d.drv = shards[0].adapter, shards[0].drv
 	return d, nil
 }
 
@@ -349,13 +383,15 @@ type Attr struct {
 	Limits     Limits
 	MaxMessage uint32 // bytes, RC and UC
 	Ports      int    // 1
+	// CompVectors is the number of completion vectors: one for each shard.
+	CompVectors int
 }
 
 // Attr returns the attributes of the device.
 func (d *Device) Attr() Attr {
 	return Attr{
 		Name: d.name, Netdev: d.netdev, Addr: d.addr, GUID: d.adapter.GUID(),
-		Limits: d.adapter.Limits(), MaxMessage: ib.MaxMessage, Ports: 1,
+		Limits: d.adapter.Limits(), MaxMessage: ib.MaxMessage, Ports: 1, CompVectors: len(d.shards),
 	}
 }
 
@@ -423,20 +459,35 @@ func (d *Device) PKeys() []ib.PKey { return append([]ib.PKey(nil), d.adapter.PKe
 // position.
 func (d *Device) GIDs() []GIDEntry { return append([]GIDEntry(nil), d.gids...) }
 
-// Stats returns a snapshot of the adapter's counters; nil after Close.
-func (d *Device) Stats() Stats {
-	var s Stats
-	_ = d.drv.Do(func(clock.Time) { s = d.adapter.Stats() })
-	return s
+// Stats returns a snapshot of the adapter's counters, those of all shards
+// together; nil after Close.
+func (d *Device) Stats() (sum Stats) {
+	for _, s := range d.shards {
+		_ = s.drv.Do(func(clock.Time) { sum = s.addStats(sum) })
+	}
+	return sum
 }
 
 // LinkCounters returns what the link lost or had to do otherwise.
-func (d *Device) LinkCounters() link.Counters { return d.link.Counters() }
+func (d *Device) LinkCounters() (sum link.Counters) {
+	for _, s := range d.shards {
+		sum.Add(s.link.Counters())
+	}
+	return sum
+}
 
 // Progress drives the device for one bounded slice, unless somebody else does,
 // and reports whether anything moved. It is for programs that poll memory
 // instead of a completion queue. It never blocks and does not allocate.
-func (d *Device) Progress() bool { return d.drv.Poll() }
+func (d *Device) Progress() bool {
+	moved := false
+	for _, s := range d.shards {
+		if s.drv.Poll() {
+			moved = true
+		}
+	}
+	return moved
+}
 
 // Close closes all that was made of the device and then the device: waits
 // return, later calls match ErrClosed, no memory is touched any more. It waits
@@ -446,7 +497,12 @@ func (d *Device) Close() error {
 		<-d.gone
 		return nil
 	}
-	err := d.drv.Close()
+	var err error
+	for _, s := range d.shards {
+		if e := s.drv.Close(); err == nil {
+			err = e
+		}
+	}
 	d.faults.end()
 	d.mu.Lock()
 	d.ended = true
@@ -463,10 +519,10 @@ func (d *Device) Close() error {
 	return nil
 }
 
-// do runs a control call under the driver's lock.
+// do runs a control call under the locks of all drivers.
 func (d *Device) do(what string, f func(now clock.Time) error) error {
 	var err error
-	if d.drv.Do(func(now clock.Time) { err = f(now) }) != nil {
+	if d.all(func(now clock.Time) { err = f(now) }) != nil {
 		return errorf(ErrClosed, "%s: device %s is closed", what, d.name)
 	}
 	return err
@@ -496,7 +552,7 @@ func (d *Device) disown(k child) {
 // release closes k by f. did reports that this call has closed it: k was open,
 // f succeeded and dead is now set. After the device it does nothing.
 func (d *Device) release(k child, dead *atomic.Bool, f func(now clock.Time) error) (did bool, err error) {
-	_ = d.drv.Do(func(now clock.Time) {
+	_ = d.all(func(now clock.Time) {
 		if dead.Load() {
 			return
 		}

@@ -19,7 +19,7 @@ func (d *Device) NextEvent(ctx context.Context) (ib.Event, error) {
 		if err := ctx.Err(); err != nil {
 			return ib.Event{}, err
 		}
-		d.drv.Park()
+		d.park(d.everyShard())
 		select {
 		case <-d.eventReady:
 		case <-ctx.Done():
@@ -37,8 +37,8 @@ func (d *Device) tryEvent() (ev ib.Event, ok bool) {
 		d.linkEvents = d.linkEvents[1:]
 	}
 	d.eventMu.Unlock()
-	if !ok {
-		_ = d.drv.Do(func(clock.Time) { ev, ok = d.adapter.Event() })
+	for i := 0; i < len(d.shards) && !ok; i++ {
+		_ = d.shards[i].drv.Do(func(clock.Time) { ev, ok = d.shards[i].adapter.Event() })
 	}
 	if ok {
 		d.signalEvent() // there may be more

@@ -286,7 +286,7 @@ func (q *QP) killed() {
 		if q.dead.Load() || q.qp.State() == ib.Reset {
 			return nil
 		}
-		return d.adapter.ModifyQP(now, q.qp, &ib.QPAttr{Mask: ib.AttrState, State: ib.Error})
+		return q.shard.adapter.ModifyQP(now, q.qp, &ib.QPAttr{Mask: ib.AttrState, State: ib.Error})
 	})
 }
 

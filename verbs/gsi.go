@@ -60,7 +60,7 @@ func (d *Device) OpenGSI() (*GSI, error) {
 }
 
 func (g *GSI) open() (err error) {
-	if g.cq, err = g.dev.CreateCQ(CQConfig{Depth: gsiRecvs + gsiSends}); err != nil {
+	if g.cq, err = g.dev.CreateCQ(CQConfig{Depth: gsiRecvs + gsiSends, Vector: VectorOf(0)}); err != nil {
 		return err
 	}
 	if g.mr, err = g.pd.RegisterMR(make([]byte, gsiRecvs*gsiSlot), ib.LocalWrite); err != nil {
@@ -86,7 +86,7 @@ func (g *GSI) open() (err error) {
 }
 
 func (g *GSI) create() error {
-	q := &QP{pd: g.pd, sendCQ: g.cq, recvCQ: g.cq}
+	q := &QP{pd: g.pd, sendCQ: g.cq, recvCQ: g.cq, shard: g.dev.shards[0]}
 	err := g.dev.do("create QP 1", func(now clock.Time) error {
 		qp, err := g.dev.adapter.CreateGSI(now, rnic.QPConfig{
 			PD: g.pd.pd, SendCQ: g.cq.cq, RecvCQ: g.cq.cq,
@@ -98,6 +98,7 @@ func (g *GSI) create() error {
 	if err != nil {
 		return err
 	}
+	g.cq.use(q.shard)
 	g.dev.adopt(q)
 	g.qp = q
 	return nil

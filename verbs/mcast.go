@@ -22,7 +22,7 @@ import (
 // the group cannot be joined. A queue pair that is attached is not closed: ErrBusy.
 func (q *QP) Attach(group netip.Addr) error {
 	return q.mcast("attach", func() error {
-		return q.pd.dev.adapter.AttachMcast(q.qp, ib.GIDFromAddr(group.Unmap()))
+		return q.shard.adapter.AttachMcast(q.qp, ib.GIDFromAddr(group.Unmap()))
 	})
 }
 
@@ -30,7 +30,7 @@ func (q *QP) Attach(group netip.Addr) error {
 // queue pair.
 func (q *QP) Detach(group netip.Addr) error {
 	return q.mcast("detach", func() error {
-		return q.pd.dev.adapter.DetachMcast(q.qp, ib.GIDFromAddr(group.Unmap()))
+		return q.shard.adapter.DetachMcast(q.qp, ib.GIDFromAddr(group.Unmap()))
 	})
 }
 

@@ -27,6 +27,7 @@ type QPConfig struct {
 type QP struct {
 	pd     *PD
 	qp     *rnic.QP
+	shard  *shard
 	sendCQ *CQ
 	recvCQ *CQ
 	srq    *SRQ
@@ -67,14 +68,14 @@ func (p *PD) CreateQP(cfg QPConfig) (*QP, error) {
 		}
 		srq = s.srq
 	}
-	q := &QP{pd: p, sendCQ: cfg.SendCQ, recvCQ: cfg.RecvCQ, srq: cfg.SRQ}
+	q := &QP{pd: p, sendCQ: cfg.SendCQ, recvCQ: cfg.RecvCQ, srq: cfg.SRQ, shard: cfg.RecvCQ.place()}
 	err := d.do("create QP", func(now clock.Time) error {
 		own, set, err := d.ownDCQCN(cfg.DCQCN)
 		if err != nil {
 			return fmt.Errorf("create QP: %w", err)
 		}
 		q.dcqcn = own
-		qp, err := d.adapter.CreateQP(now, rnic.QPConfig{
+		qp, err := q.shard.adapter.CreateQP(now, rnic.QPConfig{
 			Type: cfg.Type, PD: p.pd, SendCQ: cfg.SendCQ.cq, RecvCQ: cfg.RecvCQ.cq, Cap: cfg.Cap, SigAll: cfg.SigAll, SRQ: srq, DCQCN: set,
 		})
 		q.qp = qp
@@ -83,6 +84,8 @@ func (p *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	if err != nil {
 		return nil, err
 	}
+	q.sendCQ.use(q.shard)
+	q.recvCQ.use(q.shard)
 	d.faults.created(q)
 	d.adopt(q)
 	return q, nil
@@ -101,7 +104,7 @@ func (q *QP) Cap() ib.QPCap { return q.qp.Cap() }
 // whoever has seen a completion in error sees the state that belongs to it.
 func (q *QP) State() ib.QPState {
 	// Not q.qp.State alone: a completion is out before the copy is renewed.
-	_ = q.pd.dev.drv.Do(func(clock.Time) {})
+	_ = q.shard.drv.Do(func(clock.Time) {})
 	return q.qp.State()
 }
 
@@ -128,7 +131,7 @@ func (q *QP) Modify(attr ib.QPAttr) error {
 	if err != nil {
 		return fmt.Errorf("modify QP %v: %w", q.Num(), err)
 	}
-	err = d.do("modify QP", func(now clock.Time) error { return d.adapter.ModifyQP(now, q.qp, &attr) })
+	err = q.shard.do(d, "modify QP", func(now clock.Time) error { return q.shard.adapter.ModifyQP(now, q.qp, &attr) })
 	if kill && err == nil {
 		q.killed()
 	}
@@ -138,10 +141,9 @@ func (q *QP) Modify(attr ib.QPAttr) error {
 // Query returns all attributes. Of a closed queue pair it returns none.
 func (q *QP) Query() ib.QPAttr {
 	var attr ib.QPAttr
-	d := q.pd.dev
-	_ = d.do("query QP", func(clock.Time) error {
+	_ = q.shard.do(q.pd.dev, "query QP", func(clock.Time) error {
 		if !q.dead.Load() {
-			attr = d.adapter.QueryQP(q.qp)
+			attr = q.shard.adapter.QueryQP(q.qp)
 		}
 		return nil
 	})
@@ -189,7 +191,7 @@ func (q *QP) postSend(wrs []ib.SendWR) (int, error) {
 	}
 	q.sendMu.Unlock()
 	if n > 0 {
-		q.pd.dev.drv.Kick()
+		q.shard.drv.Kick()
 	}
 	return n, err
 }
@@ -232,7 +234,7 @@ func (q *QP) postRecv(wrs []ib.RecvWR) (int, error) {
 	q.recvMu.Unlock()
 	if n > 0 && q.qp.State() == ib.Error {
 		// Nothing leaves because of a receive; but here it wants to be flushed.
-		q.pd.dev.drv.Kick()
+		q.shard.drv.Kick()
 	}
 	return n, err
 }
@@ -247,8 +249,8 @@ func (q *QP) Close() error {
 	q.recvMu.Lock()
 	defer q.recvMu.Unlock()
 	did, err := d.release(q, &q.dead, func(now clock.Time) error {
-		d.adapter.Advance(now) // no doorbell of this queue pair is left
-		return d.adapter.DestroyQP(now, q.qp)
+		q.shard.adapter.Advance(now) // no doorbell of this queue pair is left
+		return q.shard.adapter.DestroyQP(now, q.qp)
 	})
 	if did {
 		d.faults.closed(q)

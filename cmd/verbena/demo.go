@@ -47,5 +47,28 @@ func (a app) demoCommand() *cobra.Command {
 	f.DurationVar(&cfg.Measure, "measure", time.Second, "time for each bandwidth row; latency rows take half")
 	f.StringVar(&cfg.Capture, "capture", "verbena-demo.pcapng", "file for the capture of the lossy transfer; empty for none")
 	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the loss")
+	cmd.AddCommand(a.demoQueuesCommand())
+	return cmd
+}
+
+func (a app) demoQueuesCommand() *cobra.Command {
+	cfg := demo.QueuesConfig{Out: a.out, Client: netip.MustParseAddr("127.0.0.1"), Server: netip.MustParseAddr("127.0.0.2")}
+	cmd := &cobra.Command{
+		Use:   "queues",
+		Short: "Which receive queue packets come to: by addresses, by UDP ports, by queue pair",
+		Long: "Two software RNICs on this host, one of them with several receive queues (a UDP socket each). Many connections send; the\n" +
+			"queue of a packet is chosen by a hash of the addresses, of addresses and UDP ports, and by the destination queue pair.\n" +
+			"Linux only; no root, no set-up.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := demo.Queues(cmd.Context(), cfg)
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&cfg.Queues, "queues", 4, "receive queues")
+	f.IntVar(&cfg.QPs, "qps", 16, "connections")
+	f.IntVar(&cfg.Messages, "messages", 400, "messages on each connection")
+	f.Uint16Var(&cfg.Port, "udp-port", 4791, "UDP port of both")
 	return cmd
 }

@@ -12,7 +12,7 @@ import (
 func (a app) devinfoCommand() *cobra.Command {
 	var (
 		name                  string
-		port                  int
+		port, shards          int
 		verbose, list, asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -23,7 +23,7 @@ func (a app) devinfoCommand() *cobra.Command {
 			if port != 0 && port != 1 {
 				return fmt.Errorf("-i %d: our devices have port 1 only", port)
 			}
-			return a.devinfo(name, verbose, list, asJSON)
+			return a.devinfo(name, shards, verbose, list, asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -31,11 +31,12 @@ func (a app) devinfoCommand() *cobra.Command {
 	f.IntVarP(&port, "ib-port", "i", 0, "port; there is only 1")
 	f.BoolVarP(&list, "list", "l", false, "print only the names")
 	f.BoolVarP(&verbose, "verbose", "v", false, "print all attributes")
+	f.IntVar(&shards, "shards", 1, "open devices with so many engines, with a socket each")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func (a app) devinfo(name string, verbose, list, asJSON bool) error {
+func (a app) devinfo(name string, shards int, verbose, list, asJSON bool) error {
 	configs, err := devicesNamed(name)
 	if err != nil {
 		return err
@@ -50,6 +51,7 @@ func (a app) devinfo(name string, verbose, list, asJSON bool) error {
 		out = fmt.Appendf(out, "%d HCA%s found:\n", len(configs), plural)
 	}
 	for _, cfg := range configs {
+		cfg.Shards = shards
 		dev, err := inspect(cfg)
 		if err != nil {
 			return err
@@ -61,6 +63,9 @@ func (a app) devinfo(name string, verbose, list, asJSON bool) error {
 			out = fmt.Appendf(out, "\t%s\n", dev.Name())
 		default:
 			out = d.Append(out, verbose)
+			if verbose {
+				out = report.AppendQueues(out, dev.Queues())
+			}
 		}
 		dev.Close()
 	}
@@ -113,7 +118,7 @@ func describe(dev *verbs.Device) report.Device {
 		CapFlags: report.CapBadQKeyCounter | report.CapPortActive | report.CapSysImageGUID | report.CapRNRNak,
 		MaxSGE:   l.MaxSGE, MaxCQ: l.MaxCQ, MaxCQE: l.MaxCQE, MaxMR: l.MaxMR, MaxPD: l.MaxPD,
 		MaxRdAtomic: l.MaxRdAtomic, MaxResRdAtomic: l.MaxRdAtomic * l.MaxQP, MaxAH: l.MaxAH, MaxPKey: port.PKeys,
-		AckDelay: ackDelay, CompVectors: 1,
+		AckDelay: ackDelay, CompVectors: at.CompVectors,
 		Port: report.Port{
 			Active: port.State == verbs.PortActive, MaxMTU: port.MaxMTU, ActiveMTU: port.ActiveMTU, MaxMessage: at.MaxMessage,
 			PKeys: port.PKeys, GIDs: port.GIDs,
@@ -138,9 +143,23 @@ func devinfoJSON(dev *verbs.Device, d report.Device) map[string]any {
 			"max_qp": d.MaxQP, "max_qp_wr": d.MaxQPWR, "max_sge": d.MaxSGE, "max_cq": d.MaxCQ, "max_cqe": d.MaxCQE, "max_mr": d.MaxMR,
 			"max_mr_size": d.MaxMRSize, "max_pd": d.MaxPD, "max_ah": d.MaxAH, "max_qp_rd_atom": d.MaxRdAtomic, "max_inline_data": at.Limits.MaxInline,
 		},
+		"queues": queuesJSON(dev.Queues()),
 		"port": map[string]any{
 			"number": 1, "state": port.State.String(), "max_mtu": port.MaxMTU.Bytes(), "active_mtu": port.ActiveMTU.Bytes(),
 			"link_layer": port.LinkLayer, "link_mtu": port.LinkMTU, "speed_mbps": port.SpeedMbps, "max_message_size": at.MaxMessage, "gids": rows,
 		},
 	}
+}
+
+func queuesJSON(qs []verbs.Queue) []map[string]any {
+	rows := []map[string]any{}
+	for i := range qs {
+		q := &qs[i]
+		rows = append(rows, map[string]any{
+			"index": q.Index, "sockets": q.Socket, "qps": q.QPs, "socket_packets": q.SocketPackets,
+			"rcvd_packets": q.RcvdPackets, "rcvd_bytes": q.RcvdBytes, "sent_packets": q.SentPackets, "sent_bytes": q.SentBytes,
+			"dropped": q.Dropped, "misdirected": q.Misdirected,
+		})
+	}
+	return rows
 }

@@ -46,7 +46,7 @@ type testFlags struct {
 	sl, tclass, tos                  int
 	fault                            string
 	maxLat                           float64
-	json, outJSON, version           bool
+	json, outJSON, version, queues   bool
 	dcqcn, lineRate                  string
 	knobs                            []string
 }
@@ -148,6 +148,8 @@ func (t *testFlags) flags(f *pflag.FlagSet) {
 		f.Bool(n, false, "accepted without effect")
 		_ = f.MarkHidden(n)
 	}
+	f.IntVar(&c.Shards, "shards", 1, "engines of the device, with a socket each; queue pairs are spread over them")
+	f.BoolVar(&t.queues, "queues", false, "print the queues of the device after the test")
 	f.BoolVar(&t.json, "json", false, "print one JSON document instead of tables")
 	f.StringVar(&t.dcqcn, "dcqcn", "", "congestion control of this end: paper, mlx5 or hpcc; default: off")
 	f.StringArrayVar(&t.knobs, "dcqcn-set", nil, "with --dcqcn: one of its knobs, name=value; may be given again")
@@ -397,6 +399,10 @@ func (t *testFlags) run(cmd *cobra.Command, a app) (*perf.Outcome, error) {
 		if t.output == "latency" {
 			fmt.Fprintf(a.out, "%f\n", report.Usec(r.Average))
 		}
+	}
+	if t.queues {
+		_, werr := c.Out.Write(report.AppendQueues(nil, o.Queues))
+		err = errors.Join(err, werr)
 	}
 	return o, err
 }

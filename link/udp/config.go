@@ -50,10 +50,37 @@ type Config struct {
 	// Interface is the index of the interface of link-local addresses without
 	// zone.
 	Interface int
+	// Steering says by what the kernel chooses among shards.
+	Steering Steering
 	// NoOffload asks for one packet a call, for comparison.
 	NoOffload bool
 	// Portable asks for the implementation on net.UDPConn.
 	Portable bool
+}
+
+// Steering is by what the kernel chooses the link of a packet among shards. All
+// but the first are for experiments: they do as the receive-side scaling of a
+// network card does, and what comes to the wrong shard is handed over.
+type Steering uint8
+
+// The ways to choose.
+const (
+	SteerQPN       Steering = iota // by the destination QPN: none is handed over
+	SteerPorts                     // by a hash of addresses and UDP ports
+	SteerAddresses                 // by a hash of addresses alone
+	numSteerings
+)
+
+func (s Steering) String() string {
+	switch s {
+	case SteerQPN:
+		return "qpn"
+	case SteerPorts:
+		return "ports"
+	case SteerAddresses:
+		return "addresses"
+	}
+	return fmt.Sprintf("steering %d", uint8(s))
 }
 
 // Open opens a link on every address of cfg, or none.
@@ -62,6 +89,50 @@ type Config struct {
 // say who has the port where that can be seen, and EADDRNOTAVAIL, then they
 // list the addresses that there are.
 func Open(cfg Config) (link.Link, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, err
+	}
+	if cfg.Portable {
+		return openPortable(cfg)
+	}
+	return openSystem(cfg)
+}
+
+// MaxShards is the most links that OpenShards opens.
+const MaxShards = 64
+
+// OpenShards opens n links that have the addresses and the port together: a
+// packet for queue pair q comes to link q mod n, those for QP 0 and QP 1 to the
+// first. What arrives at another one is handed over and counted
+// ([link.Counters].RxMisdirected). Source ports belong to all of them. Each is
+// closed by itself. The errors are those of Open, and match
+// [errors.ErrUnsupported] where the system cannot steer, which Linux can.
+//
+// The kernel lets no other process of another user join, nor one that does not
+// ask for SO_REUSEPORT.
+func OpenShards(cfg Config, n int) ([]link.Link, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, err
+	}
+	if n < 1 || n > MaxShards {
+		return nil, fmt.Errorf("open UDP links: %d shards, can be 1 to %d", n, MaxShards)
+	}
+	if cfg.Steering >= numSteerings {
+		return nil, fmt.Errorf("open UDP links: %v is not defined", cfg.Steering)
+	}
+	if cfg.Portable && n > 1 {
+		return nil, fmt.Errorf("open UDP links: %d shards: the portable link has one: %w", n, errors.ErrUnsupported)
+	}
+	if n == 1 {
+		l, err := Open(cfg)
+		return []link.Link{l}, err
+	}
+	return openShards(&cfg, n)
+}
+
+// fill sets defaults and refuses what cannot be.
+func (c *Config) fill() error {
+	cfg := *c
 	if cfg.Port == 0 {
 		cfg.Port = Port
 	}
@@ -76,22 +147,20 @@ func Open(cfg Config) (link.Link, error) {
 		a = a.Unmap()
 		switch {
 		case !a.IsValid() || a.IsUnspecified() || a.IsMulticast():
-			return nil, fmt.Errorf("open UDP link: address %v: not the address of one interface", a)
+			return fmt.Errorf("open UDP link: address %v: not the address of one interface", a)
 		case contains(addrs[:i], a):
-			return nil, fmt.Errorf("open UDP link: address %v: named twice", a)
+			return fmt.Errorf("open UDP link: address %v: named twice", a)
 		case a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "" && cfg.Interface == 0:
-			return nil, fmt.Errorf("open UDP link: address %v: link-local, but neither zone nor interface given", a)
+			return fmt.Errorf("open UDP link: address %v: link-local, but neither zone nor interface given", a)
 		}
 		addrs[i] = a
 	}
 	if len(addrs) == 0 {
-		return nil, errors.New("open UDP link: no address given")
+		return errors.New("open UDP link: no address given")
 	}
 	cfg.Addrs = addrs
-	if cfg.Portable {
-		return openPortable(cfg)
-	}
-	return openSystem(cfg)
+	*c = cfg
+	return nil
 }
 
 func contains(addrs []netip.Addr, a netip.Addr) bool {

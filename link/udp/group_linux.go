@@ -105,7 +105,10 @@ func (l *system) group(addr netip.Addr) *group {
 
 // openGroup makes the socket of a group that was joined at e first.
 func (l *system) openGroup(e *endpoint, addr netip.Addr) (*group, error) {
-	g := &group{endpoint: &endpoint{addr: addr, zone: e.zone, cfg: e.cfg}, joins: map[netip.Addr]int{}, on: map[int]int{}}
+	g := &group{
+		endpoint: &endpoint{addr: addr, zone: e.zone, cfg: e.cfg, out: newSources()},
+		joins:    map[netip.Addr]int{}, on: map[int]int{},
+	}
 	s, err := g.open(l.port, true)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -32,10 +33,14 @@ type system struct {
 	rxs    []*endpoint // those of eps and of groups: what Recv asks
 	turn   int         // which endpoint Recv asks first
 
+	set      *shards // whose shard this is; nil: there is one
+	shard    int
+	inbox    inbox // what other shards have for this one
 	pool     ring.Pool
 	local    ring.Queue
 	localLen atomic.Int32 // for Wait
 	lent     [][]byte
+	guests   [][]byte // lent from the inbox
 	reserved int
 
 	rx      rxBatch
@@ -53,10 +58,39 @@ type endpoint struct {
 	addr  netip.Addr // without zone; a multicast group, where it is of one
 	zone  int        // interface index of an IPv6 address, where it is known
 	main  sock       // bound to the link's port; receives, and sends if no other can
-	out   []sock     // bound to source ports; send only
+	out   *sources   // those of all shards
 	drops uint32     // the kernel's count of packets that found main full
+	share bool       // main is one of several on the port
 	ask   int        // how many pieces the next receive asks for, if over 1
 	cfg   *Config
+}
+
+// sources are the sockets of one address that are bound to source ports; they
+// send only. Shards have them in common, since a port can be bound once.
+type sources struct {
+	mu   sync.Mutex // for changes
+	list atomic.Pointer[[]sock]
+}
+
+func newSources() *sources {
+	s := &sources{}
+	s.list.Store(new([]sock))
+	return s
+}
+
+func (s *sources) socks() []sock { return *s.list.Load() }
+
+// add adds a socket. With mu.
+func (s *sources) add(n sock) {
+	list := append(slices.Clone(s.socks()), n)
+	s.list.Store(&list)
+}
+
+func (s *sources) close() {
+	for _, o := range s.socks() {
+		_ = unix.Close(o.fd)
+	}
+	s.list.Store(new([]sock))
 }
 
 // sock is one unconnected socket.
@@ -65,9 +99,17 @@ type sock struct {
 	port uint16
 }
 
-func openSystem(cfg Config) (_ link.Link, err error) {
-	l := &system{port: cfg.Port, pool: ring.NewPool(ring.BufLen), local: ring.NewQueue(localDepth), odd: map[netip.Addr]*oddPeer{}}
+func openSystem(cfg Config) (link.Link, error) { return openShard(&cfg, nil) }
+
+// openShard opens the next link of a set, or the only one.
+func openShard(cfg *Config, set *shards) (_ link.Link, err error) {
+	l := &system{port: cfg.Port, set: set, pool: ring.NewPool(ring.BufLen), local: ring.NewQueue(localDepth), odd: map[netip.Addr]*oddPeer{}}
 	l.tx.init()
+	if set != nil {
+		l.inbox.open()
+		l.shard = len(set.links)
+		set.links = append(set.links, l)
+	}
 	if err := l.poll.open(); err != nil {
 		return nil, fmt.Errorf("open UDP link: %w", err)
 	}
@@ -77,8 +119,11 @@ func openSystem(cfg Config) (_ link.Link, err error) {
 		}
 	}()
 	l.caps = link.Caps{Encap: frame.UDPPayload, MTU: maxFrame, Segments: 1, RunBytes: maxFrame, Idents: true}
-	for _, a := range cfg.Addrs {
-		ep := &endpoint{addr: a.WithZone(""), cfg: &cfg, main: sock{fd: -1}}
+	for i, a := range cfg.Addrs {
+		ep := &endpoint{addr: a.WithZone(""), cfg: cfg, main: sock{fd: -1}, out: newSources()}
+		if l.shard > 0 {
+			ep.out = set.links[0].eps[i].out
+		}
 		if ep.zone, err = cfg.zoneOf(a); err != nil {
 			return nil, fmt.Errorf("open UDP link: %w", err)
 		}
@@ -86,7 +131,7 @@ func openSystem(cfg Config) (_ link.Link, err error) {
 			ep.zone = interfaceOf(a) // for multicast
 		}
 		l.eps, l.rxs = append(l.eps, ep), append(l.rxs, ep)
-		if ep.main, err = ep.open(cfg.Port, true); err != nil {
+		if ep.main, err = set.open(ep, cfg.Port); err != nil {
 			return nil, openError(a, cfg.Port, err)
 		}
 		if err = l.poll.receive(ep.main.fd); err != nil {
@@ -196,6 +241,9 @@ func (e *endpoint) setUp(fd int, receive bool) error {
 			opts = append(opts, option{unix.IPPROTO_IPV6, ipv6MulticastAll, 0, false, "IPV6_MULTICAST_ALL"})
 		}
 	}
+	if receive && e.share {
+		opts = append(opts, option{unix.SOL_SOCKET, unix.SO_REUSEPORT, 1, true, "SO_REUSEPORT"})
+	}
 	if receive {
 		opts = append(opts, option{unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1, false, "SO_RXQ_OVFL"})
 		if !e.cfg.NoOffload {
@@ -297,7 +345,11 @@ func (l *system) Event() (link.Event, bool) {
 
 // Wait implements link.Link.
 func (l *system) Wait(now, until clock.Time) error {
-	return l.poll.wait(now, until, &l.localLen)
+	local := &l.localLen
+	if l.set != nil {
+		local = &l.inbox.n
+	}
+	return l.poll.wait(now, until, local)
 }
 
 // Wake implements link.Link.
@@ -311,9 +363,10 @@ func (l *system) Close() error {
 		return nil
 	}
 	l.closed = true
+	last := l.set.leave()
 	for _, e := range l.rxs {
-		for _, s := range e.out {
-			_ = unix.Close(s.fd)
+		if last && e.out != nil {
+			e.out.close()
 		}
 		if e.main.fd >= 0 {
 			_ = unix.Close(e.main.fd)

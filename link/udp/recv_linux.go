@@ -63,6 +63,9 @@ func (l *system) Recv(now clock.Time, rx []frame.Rx) (int, error) {
 
 // recvLocal takes what this link sent to itself.
 func (l *system) recvLocal(rx []frame.Rx, bytes *int) int {
+	if l.set != nil {
+		return l.recvInbox(rx, bytes)
+	}
 	n := 0
 	for n < len(rx) && l.local.Len() > 0 && *bytes < rxBytes {
 		rx[n] = l.local.Pop()
@@ -94,6 +97,10 @@ func (l *system) recvFrom(e *endpoint, rx []frame.Rx, bytes *int) int {
 			}
 			rx[n].Dst = e.addr
 			*bytes += len(rx[n].Data)
+			if l.set != nil && l.misdirected(e, &rx[n]) {
+				n += l.sortOut(rx[n : len(rx)-(got-1-i)])
+				continue // its bytes have been copied
+			}
 			l.lent = append(l.lent, l.rx.buf[i])
 			l.rx.buf[i] = nil
 			n++
@@ -180,4 +187,7 @@ func (l *system) Release([]frame.Rx) {
 		l.lent[i] = nil
 	}
 	l.lent = l.lent[:0]
+	if len(l.guests) > 0 {
+		l.sendOff()
+	}
 }

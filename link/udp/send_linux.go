@@ -105,9 +105,11 @@ func (l *system) source(e *endpoint, want uint16) sock {
 	if s, ok := e.bound(want); ok {
 		return s
 	}
+	e.out.mu.Lock()
+	defer e.out.mu.Unlock()
 	port := want
 	for range portTries {
-		if len(e.out) == maxOut {
+		if len(e.out.socks()) == maxOut {
 			break
 		}
 		if s, ok := e.bound(port); ok {
@@ -116,28 +118,42 @@ func (l *system) source(e *endpoint, want uint16) sock {
 		}
 		s, err := e.open(port, false)
 		if err == nil {
-			if l.poll.add(s.fd) != nil {
+			if l.watch(s.fd) != nil {
 				_ = unix.Close(s.fd)
 				break
 			}
-			e.out = append(e.out, s)
+			e.out.add(s)
 			return s
 		}
 		if port++; port < firstSrcPort {
 			port = firstSrcPort
 		}
 	}
-	if len(e.out) == 0 {
+	out := e.out.socks()
+	if len(out) == 0 {
 		return e.main
 	}
-	return e.out[int(want)%len(e.out)]
+	return out[int(want)%len(out)]
+}
+
+// watch makes all shards able to wait for room in a socket.
+func (l *system) watch(fd int) error {
+	if l.set == nil {
+		return l.poll.add(fd)
+	}
+	for _, o := range l.set.links {
+		if err := o.poll.add(fd); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bound returns the socket with exactly this source port.
 func (e *endpoint) bound(port uint16) (sock, bool) {
-	for i := range e.out {
-		if e.out[i].port == port {
-			return e.out[i], true
+	for _, s := range e.out.socks() {
+		if s.port == port {
+			return s, true
 		}
 	}
 	if port == e.main.port {
@@ -259,6 +275,16 @@ func (l *system) sendLocal(r *frame.Run) {
 	case r.Seg > l.caps.MTU:
 		l.cnt.TxTooLong += uint64(r.Segs)
 		l.pool.Put(r.Buf)
+	case l.set != nil:
+		rx := ring.Received(r)
+		to := l.set.of(rx.Data)
+		free, ok := to.inbox.push(&rx)
+		if !ok {
+			l.cnt.RxDropped += uint64(r.Segs)
+			free = r.Buf
+		}
+		l.pool.Put(free)
+		to.poll.nudge()
 	case !l.local.Push(ring.Received(r)):
 		l.cnt.RxDropped += uint64(r.Segs)
 		l.pool.Put(r.Buf)

@@ -55,7 +55,7 @@ func openHost(t *testing.T, on *guest.Net, n int, cfg verbs.Config) *host {
 		}
 	})
 	h.pd = h.dev.AllocPD()
-	if h.cq, err = h.dev.CreateCQ(verbs.CQConfig{Depth: 4096}); err != nil {
+	if h.cq, err = h.dev.CreateCQ(verbs.CQConfig{Depth: 4096, Vector: verbs.SpreadVectors}); err != nil {
 		t.Fatal(err)
 	}
 	if h.mr, err = h.pd.RegisterMR(h.buf, ib.LocalWrite|ib.RemoteAll|ib.RemoteFlush); err != nil {

@@ -284,7 +284,9 @@ func (e *Engine) execute(a *arrival) verdict {
 		if f != mem.FaultNone {
 			return e.refuse(wire.NAKRemoteAccess, transport.DropAccess)
 		}
-		reg.WriteAt(va, a.data)
+		if reg.WriteAt(va, a.data) != mem.FaultNone {
+			return e.refuse(wire.NAKRemoteAccess, transport.DropAccess)
+		}
 	case wire.KindReadRequest:
 		e.startRead(a)
 		return done

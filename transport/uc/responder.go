@@ -179,12 +179,14 @@ func (e *Engine) execute(a *arrival) bool {
 	}
 	va := r.write.VA + r.got
 	reg, f := cfg.Mem.Remote(cfg.PD, cfg.QPN, r.write.RKey, va, uint64(a.n), ib.RemoteWrite)
+	if f == mem.FaultNone {
+		f = reg.WriteAt(va, a.data)
+	}
 	if f != mem.FaultNone { // deregistered since the first packet
 		r.abandon()
 		cfg.Sink.Drop(transport.DropAccess)
 		return false
 	}
-	reg.WriteAt(va, a.data)
 	return true
 }
 
