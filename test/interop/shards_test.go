@@ -23,7 +23,7 @@ func TestShardsData(t *testing.T) {
 	}{{2, verbs.SteerQPN}, {4, verbs.SteerQPN}, {4, verbs.SteerAddresses}} {
 		t.Run(fmt.Sprintf("%d by %v", c.shards, c.how), func(t *testing.T) {
 			ctx := within(t, patience)
-			h := openHost(t, 2*dataBytes, verbs.Config{Shards: c.shards, Steering: c.how})
+			h := openHost(t, network(t), 2*dataBytes, verbs.Config{Shards: c.shards, Steering: c.how})
 			before := h.account()
 			seen := map[int]bool{}
 			for i := range c.shards {
