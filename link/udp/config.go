@@ -68,7 +68,6 @@ const (
 	SteerQPN       Steering = iota // by the destination QPN: none is handed over
 	SteerPorts                     // by a hash of addresses and UDP ports
 	SteerAddresses                 // by a hash of addresses alone
-	numSteerings
 )
 
 func (s Steering) String() string {
@@ -117,7 +116,7 @@ func OpenShards(cfg Config, n int) ([]link.Link, error) {
 	if n < 1 || n > MaxShards {
 		return nil, fmt.Errorf("open UDP links: %d shards, can be 1 to %d", n, MaxShards)
 	}
-	if cfg.Steering >= numSteerings {
+	if cfg.Steering > SteerAddresses {
 		return nil, fmt.Errorf("open UDP links: %v is not defined", cfg.Steering)
 	}
 	if cfg.Portable && n > 1 {
