@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -88,7 +89,7 @@ func (r *reader) own() {
 
 func (r *reader) device(name string, asked snapshot.Device) snapshot.Device {
 	dir := classInfiniband + "/" + name + "/"
-	d := snapshot.Device{Name: name, Index: asked.Index, Protocol: asked.Protocol}
+	d := snapshot.Device{Name: name, Index: asked.Index, Protocol: asked.Protocol, Attr: asked.Attr}
 	d.NodeType = either(value(r, dir+"node_type", code), asked.NodeType)
 	d.NodeGUID = either(value(r, dir+"node_guid", text), asked.NodeGUID)
 	d.SysImageGUID = either(value(r, dir+"sys_image_guid", text), asked.SysImageGUID)
@@ -153,13 +154,13 @@ func (r *reader) attributes(d *snapshot.Device) {
 	v := ask[source.AttrAnswer](r, fmt.Sprintf(source.QueryAttr, d.Name))
 	a, ok := v.Get()
 	if !ok {
-		if !v.IsZero() {
+		if !v.IsZero() && !d.Attr.IsKnown() {
 			d.Attr = snapshot.Unreadable[snapshot.Attr](v.Why())
 		}
 		return
 	}
 	if a.Device != nil {
-		d.Attr = snapshot.Known(a.Device)
+		d.Attr = snapshot.Known(joined(d.Attr.Or(nil), a.Device))
 	}
 	for i := range d.Ports {
 		p, ok := a.Ports[d.Ports[i].Number]
@@ -167,7 +168,7 @@ func (r *reader) attributes(d *snapshot.Device) {
 			continue
 		}
 		o := &d.Ports[i]
-		o.Attr = p
+		o.Attr = joined(o.Attr, p)
 		for _, x := range []struct {
 			to   *snapshot.Value[int]
 			name string
@@ -182,6 +183,14 @@ func (r *reader) attributes(d *snapshot.Device) {
 			*x.to = snapshot.Known(int(n))
 		}
 	}
+}
+
+// joined are the attributes of both; the second's hold.
+func joined(a, b snapshot.Attr) snapshot.Attr {
+	all := snapshot.Attr{}
+	maps.Copy(all, a)
+	maps.Copy(all, b)
+	return all
 }
 
 // either returns the first reading that was made, else what is known about why not.

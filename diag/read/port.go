@@ -163,12 +163,14 @@ func gid(s string) (string, error) {
 	}
 	for i := range len(s) {
 		c := s[i]
-		if i%5 == 4 && c != ':' || i%5 != 4 && !(c >= '0' && c <= '9' || c >= 'a' && c <= 'f') {
+		if i%5 == 4 && c != ':' || i%5 != 4 && !hexDigit(c) {
 			return "", odd(s, "a GID")
 		}
 	}
 	return s, nil
 }
+
+func hexDigit(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' }
 
 func (r *reader) pkeys(dir string) []uint16 {
 	names := r.list(dir, maxGIDs)

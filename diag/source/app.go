@@ -2,7 +2,9 @@ package source
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 
@@ -36,7 +38,7 @@ func (l *Live) app() (any, error) {
 	dir := strconv.Itoa(pid) + "/"
 	status, err := l.proc.readFile(dir+"status", MaxFile)
 	if err != nil {
-		if err == ErrNoEntry {
+		if errors.Is(err, ErrNoEntry) {
 			return nil, failureOf(fmt.Sprintf("there is no process %d", pid))
 		}
 		return nil, err
@@ -61,10 +63,10 @@ func (l *Live) app() (any, error) {
 
 // unreadable is the value of a failure.
 func unreadable[T any](err error) snapshot.Value[T] {
-	if err == ErrNoEntry {
+	if errors.Is(err, ErrNoEntry) {
 		return snapshot.Value[T]{}
 	}
-	if Failed(err) == ErrDenied || Failed(err) == Failure("EPERM") {
+	if errors.Is(Failed(err), fs.ErrPermission) {
 		return snapshot.Unreadable[T]("permission denied")
 	}
 	return snapshot.Unreadable[T](Failed(err).Error())

@@ -124,7 +124,7 @@ func (d *recorded) failure(file string) error {
 func (d *recorded) ReadFile(name string) ([]byte, error) {
 	b, err := d.tree.readFile(d.at(name), MaxFile)
 	if errors.Is(err, fs.ErrNotExist) || err == Failure("EISDIR") {
-		if why := d.failure(d.at(name)); why != ErrNoEntry {
+		if why := d.failure(d.at(name)); !errors.Is(why, ErrNoEntry) {
 			return nil, why
 		}
 	}
@@ -133,7 +133,7 @@ func (d *recorded) ReadFile(name string) ([]byte, error) {
 
 // ReadDir implements Source.
 func (d *recorded) ReadDir(name string) ([]string, error) {
-	if err := d.failure(d.at(name)); err != ErrNoEntry {
+	if err := d.failure(d.at(name)); !errors.Is(err, ErrNoEntry) {
 		return nil, err
 	}
 	entries, err := d.tree.readDir(d.at(name))
@@ -177,7 +177,7 @@ func (d *recorded) Ask(query string) ([]byte, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return b, err
 	}
-	if err = d.failure(file); err != ErrNoEntry {
+	if err = d.failure(file); !errors.Is(err, ErrNoEntry) {
 		return nil, err
 	}
 	switch query {

@@ -202,7 +202,9 @@ func style(a netip.Addr, like string) string {
 func (w *words) hexGroups(s string) (string, bool) {
 	groups := strings.Split(s, ":")
 	size := len(groups[0])
-	if !(len(groups) == 6 && size == 2 || len(groups) == 4 && size == 4 || len(groups) == 20 && size == 2) {
+	switch [2]int{len(groups), size} {
+	case [2]int{6, 2}, [2]int{4, 4}, [2]int{20, 2}:
+	default:
 		return "", false
 	}
 	for _, g := range groups {

@@ -41,7 +41,7 @@ type field struct {
 }
 
 func metaField(k expr.MetaKey) field {
-	switch k {
+	switch k { //nolint:exhaustive // the others are not understood
 	case expr.MetaKeyL4PROTO:
 		return field{kind: kindProto, name: "meta l4proto"}
 	case expr.MetaKeyNFPROTO:
@@ -64,7 +64,7 @@ func metaField(k expr.MetaKey) field {
 // the family precedes addresses; their length says which.
 func payloadField(six bool, p *expr.Payload) field {
 	f := field{name: fmt.Sprintf("@%d,%d,%d", p.Base, 8*p.Offset, 8*p.Len)}
-	switch p.Base {
+	switch p.Base { //nolint:exhaustive // the others are not understood
 	case expr.PayloadBaseTransportHeader:
 		switch {
 		case p.Offset == 0 && p.Len == 2:
@@ -109,7 +109,7 @@ func protocol(b []byte) string {
 
 // format is a value as nft would print it, for what is not understood.
 func (f field) format(b []byte) string {
-	switch f.kind {
+	switch f.kind { //nolint:exhaustive // the rest comes after
 	case kindProto:
 		return protocol(b)
 	case kindSPort, kindDPort:
@@ -136,7 +136,7 @@ func ifname(b []byte) string {
 // put notes that a field is between two values.
 func (t *translator) put(f field, from, to []byte) {
 	same := bytes.Equal(from, to)
-	switch f.kind {
+	switch f.kind { //nolint:exhaustive // the rest comes after
 	case kindProto:
 		if same {
 			t.rule.Proto, t.l4 = protocol(from), protocol(from)

@@ -162,14 +162,14 @@ func (t *translator) compare(e *expr.Cmp) {
 		t.unknown(f.name)
 		return
 	}
-	switch {
-	case e.Op == expr.CmpOpGte:
+	switch e.Op {
+	case expr.CmpOpGte:
 		t.low = &bound{e.Register, e.Data}
 		return
-	case e.Op == expr.CmpOpGt:
+	case expr.CmpOpGt:
 		t.low = &bound{e.Register, after(e.Data)}
 		return
-	case e.Op == expr.CmpOpLte || e.Op == expr.CmpOpLt:
+	case expr.CmpOpLte, expr.CmpOpLt:
 		from, to := make([]byte, len(e.Data)), e.Data
 		if t.low != nil && t.low.reg == e.Register {
 			from = t.low.from
@@ -181,6 +181,7 @@ func (t *translator) compare(e *expr.Cmp) {
 		}
 		t.put(f, from, to)
 		return
+	case expr.CmpOpEq, expr.CmpOpNeq:
 	}
 	if e.Op != expr.CmpOpEq {
 		t.unknown(f.name + " " + operator(e.Op) + " " + f.format(e.Data))
@@ -201,8 +202,11 @@ func (t *translator) states(bits uint32) {
 		bit  uint32
 		name string
 	}{
-		{expr.CtStateBitINVALID, "invalid"}, {expr.CtStateBitESTABLISHED, "established"}, {expr.CtStateBitRELATED, "related"},
-		{expr.CtStateBitNEW, "new"}, {expr.CtStateBitUNTRACKED, "untracked"},
+		{expr.CtStateBitINVALID, "invalid"},
+		{expr.CtStateBitESTABLISHED, "established"},
+		{expr.CtStateBitRELATED, "related"},
+		{expr.CtStateBitNEW, "new"},
+		{expr.CtStateBitUNTRACKED, "untracked"},
 	} {
 		if bits&s.bit != 0 {
 			t.rule.CTState = append(t.rule.CTState, s.name)

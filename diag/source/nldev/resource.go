@@ -40,11 +40,11 @@ func (c *Client) qp(d *netlink.AttributeDecoder) snapshot.QP {
 		case attrSQPSN:
 			q.SQPSN = snapshot.Known(d.Uint32())
 		case attrPathMig:
-			q.PathMig = snapshot.Known(word(pathMig, int(d.Uint8()), "UNKNOWN"))
+			q.PathMig = snapshot.Known(word(pathMig, int(d.Uint8())))
 		case attrType:
 			q.Type = qpType(int(d.Uint8()))
 		case attrState:
-			q.State = word(qpStates, int(d.Uint8()), "UNKNOWN")
+			q.State = word(qpStates, int(d.Uint8()))
 		case attrSubtype:
 			subtype = d.String()
 		case attrPDN:
@@ -70,7 +70,7 @@ func (c *Client) cq(d *netlink.AttributeDecoder) snapshot.CQ {
 		case attrUsers:
 			q.Users = snapshot.Known(d.Uint64())
 		case attrPollCtx:
-			q.PollCtx = snapshot.Known(word(pollContexts, int(d.Uint8()), "UNKNOWN"))
+			q.PollCtx = snapshot.Known(word(pollContexts, int(d.Uint8())))
 		case attrDIM:
 			q.AdaptiveMod = snapshot.Known(d.Uint8() != 0)
 		case attrCTXN:
@@ -137,7 +137,7 @@ func (c *Client) cmid(d *netlink.AttributeDecoder) snapshot.CMID {
 		case attrType:
 			id.Type = snapshot.Known(qpType(int(d.Uint8())))
 		case attrState:
-			id.State = snapshot.Known(word(cmStates, int(d.Uint8()), "UNKNOWN"))
+			id.State = snapshot.Known(word(cmStates, int(d.Uint8())))
 		case attrPS:
 			id.PS = snapshot.Known(portSpace(d.Uint32()))
 		case attrSource:
@@ -159,7 +159,7 @@ func (c *Client) srq(d *netlink.AttributeDecoder) snapshot.SRQ {
 		case attrSRQN:
 			s.SRQN = d.Uint32()
 		case attrType:
-			s.Type = snapshot.Known(word(srqTypes, int(d.Uint8()), "UNKNOWN"))
+			s.Type = snapshot.Known(word(srqTypes, int(d.Uint8())))
 		case attrPDN:
 			s.PDN = snapshot.Known(d.Uint32())
 		case attrCQN:

@@ -13,9 +13,10 @@ var (
 	pollContexts = []string{"DIRECT", "SOFTIRQ", "WORKQUEUE", "UNBOUND_WORKQUEUE"}
 )
 
-func word(all []string, i int, other string) string {
+// word is a number's word; the rdma tool says UNKNOWN for others.
+func word(all []string, i int) string {
 	if i < 0 || i >= len(all) {
-		return other
+		return "UNKNOWN"
 	}
 	return all[i]
 }
@@ -24,7 +25,7 @@ func qpType(i int) string {
 	if i == 0xff {
 		return "DRIVER"
 	}
-	return word(qpTypes, i, "UNKNOWN")
+	return word(qpTypes, i)
 }
 
 func portSpace(ps uint32) string {

@@ -140,8 +140,13 @@ func flags(bits uint32) []string {
 		bit  uint32
 		name string
 	}{
-		{0x01, "secondary"}, {0x04, "optimistic"}, {0x08, "dadfailed"}, {0x20, "deprecated"}, {0x40, "tentative"},
-		{0x100, "mngtmpaddr"}, {0x200, "noprefixroute"},
+		{0x01, "secondary"},
+		{0x04, "optimistic"},
+		{0x08, "dadfailed"},
+		{0x20, "deprecated"},
+		{0x40, "tentative"},
+		{0x100, "mngtmpaddr"},
+		{0x200, "noprefixroute"},
 	} {
 		if bits&f.bit != 0 {
 			all = append(all, f.name)
