@@ -1,5 +1,7 @@
 package transport
 
+import "github.com/verbena-rdma/verbena/ib"
+
 // Event is something that a protocol machine counts. The names are those that
 // Linux' rxe driver gives it where it has one.
 type Event uint8
@@ -39,5 +41,15 @@ func (c *Config) Count(e Event) {
 	c.Counters.Events[e]++
 	if sum := c.Counters.Sum; sum != nil {
 		sum.Events[e]++
+	}
+}
+
+// CountFailure counts a request that ended with st as a [SendErr] if the cause is
+// on this side: what the peer refused, or never answered, was sent well.
+func (c *Config) CountFailure(st ib.WCStatus) {
+	switch st {
+	case ib.LocLenErr, ib.LocQPOpErr, ib.LocProtErr, ib.LocAccessErr, ib.MWBindErr:
+		c.Count(SendErr)
+	default:
 	}
 }

@@ -176,6 +176,15 @@ func TestErrorStatuses(t *testing.T) {
 				if s := p.a.qp.State(); s != ib.Error {
 					t.Errorf("requester is in %v", s)
 				}
+				// What the peer refused or did not answer was sent well.
+				var sendErr uint64
+				if r.status == ib.LocProtErr || r.status == ib.LocLenErr || r.status == ib.LocQPOpErr || r.status == ib.MWBindErr {
+					sendErr = 1
+				}
+				c := p.a.qp.Counters()
+				if n, ok := c.Get("send_err"); !ok || n != sendErr {
+					t.Errorf("send_err is %d after %v, want %d", n, r.status, sendErr)
+				}
 				if err := p.a.qp.PostSend(ib.SendWR{ID: 4, Op: ib.Send}); err != nil {
 					t.Errorf("post in Error: %v", err)
 				} else if wc := p.a.await(t); wc.ID != 4 || wc.Status != ib.WRFlushErr {

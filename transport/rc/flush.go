@@ -19,7 +19,7 @@ const (
 // fail completes the head WQE with an error and takes the queue pair to Error.
 func (e *Engine) fail(st ib.WCStatus, vendorErr uint32) {
 	w := e.cfg.Send.At(e.cfg.Send.Head())
-	e.cfg.Count(transport.SendErr)
+	e.cfg.CountFailure(st)
 	e.sendError(w, st, vendorErr)
 	e.enterError(answersNone)
 }

@@ -162,7 +162,7 @@ func (q *Queues) Why() transport.Wait {
 // Fail completes the head of the send queue with an error, flushes what follows
 // and takes the queue pair to SQE (IBA vol.1 10.3.1.6).
 func (q *Queues) Fail(st ib.WCStatus, vendorErr uint32) {
-	q.Cfg.Count(transport.SendErr)
+	q.Cfg.CountFailure(st)
 	q.state = ib.SQE
 	q.sendDone(q.Cfg.Send.At(q.Cfg.Send.Head()), st, vendorErr)
 	q.flushSend()
