@@ -35,5 +35,5 @@
 //
 // Read manager.go (the goroutine, the lock), route.go, option.go, dial.go,
 // listen.go, conn.go, qp.go (what CM parameters mean to a queue pair),
-// datagram.go, group.go, event.go, inbox.go, error.go.
+// datagram.go, group.go, event.go, inbox.go, error.go, inspect.go.
 package rdmacm

@@ -67,6 +67,7 @@ func open(dev *verbs.Device, cfg cm.Config) (*Manager, error) {
 		accepting: make(map[ib.QPN]cm.ID),
 		nextPort:  firstPort + uint16(random32()%(lastPort-firstPort)),
 	}
+	dev.ReportCM(m.cmIDs)
 	go m.run()
 	return m, nil
 }
@@ -119,6 +120,7 @@ func (m *Manager) Close() error {
 	m.mu.Unlock()
 	close(m.stop)
 	<-m.done
+	m.dev.ReportCM(nil)
 	return m.gsi.Close()
 }
 

@@ -322,6 +322,15 @@ func (a *Adapter) QueryQP(q *QP) ib.QPAttr {
 	return attr
 }
 
+// SourcePort returns the UDP source port of a connected queue pair's packets; 0
+// before RTR, for datagrams, which choose by destination, and for RoCEv1. Owner.
+func (a *Adapter) SourcePort(q *QP) uint16 {
+	if !q.path.ok {
+		return 0
+	}
+	return q.path.sport
+}
+
 // DestroyQP removes a queue pair. Requests that are posted and not completed
 // vanish without completions; completions that are queued stay. Owner.
 func (a *Adapter) DestroyQP(now clock.Time, q *QP) error {

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 
 	"github.com/verbena-rdma/verbena/clock"
+	"github.com/verbena-rdma/verbena/diag/control"
+	"github.com/verbena-rdma/verbena/diag/snapshot"
 	"github.com/verbena-rdma/verbena/driver"
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/link"
@@ -76,6 +78,9 @@ type Config struct {
 	// Steering is by what the system chooses among the sockets of shards: the zero
 	// value is the right one, others are for experiments.
 	Steering Steering
+	// Control is the socket at which other programs of the same user see the device:
+	// see package diag/control.
+	Control Control
 	// Port is the UDP port; 0 means DefaultPort. Devices that talk to each other
 	// use the same one, and no other implementation uses another.
 	Port uint16
@@ -104,6 +109,9 @@ type Device struct {
 	clock   clock.Real
 	turn    atomic.Uint32 // which shard is next to get something
 	regions regions
+	control *control.Server // nil for none
+	cmIDs   atomic.Pointer[func() []snapshot.CMID]
+	mrNum   atomic.Uint32
 	dcqcn   DCQCN   // of queue pairs without their own; under the driver's lock
 	faults  *faults // nil: no plan
 
@@ -122,8 +130,9 @@ type Device struct {
 // child is what was made of a device and ends with it.
 type child interface{ kill() }
 
-// Open makes a software RNIC: the sockets, and one goroutine that Close waits
-// for. It needs no privileges.
+// Open makes a software RNIC: the sockets, and two goroutines that Close waits
+// for, one of which only answers at the control socket ([Config].Control). It needs
+// no privileges.
 //
 // The error matches ErrNoDevice if there is no such interface or nothing can be
 // sent from it, syscall.EADDRNOTAVAIL if the host does not have the address,
@@ -163,6 +172,7 @@ func Open(cfg Config) (*Device, error) {
 	}
 	d.faults = f
 	f.begin(d)
+	d.offer(&cfg)
 	return d, nil
 }
 
@@ -497,6 +507,7 @@ func (d *Device) Close() error {
 		<-d.gone
 		return nil
 	}
+	d.control.Close()
 	var err error
 	for _, s := range d.shards {
 		if e := s.drv.Close(); err == nil {

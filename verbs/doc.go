@@ -68,6 +68,11 @@
 // Closing an object that another one uses is refused ([ErrBusy]); closing the
 // device closes all.
 //
-// Read device.go, then pd.go, mr.go, mw.go, cq.go, qp.go, srq.go, mcast.go, path.go, connect.go; gid.go
+// # Being seen
+//
+// [Device.Snapshot] describes a device with all that was made of it. Other programs of
+// the same user get it at a control socket, read only: docs/control.md.
+//
+// Read device.go, then pd.go, mr.go, mw.go, cq.go, qp.go, srq.go, mcast.go, path.go, connect.go; inspect.go and inspectlist.go have the snapshot; gid.go
 // has the one rule that picks a GID.
 package verbs

@@ -29,6 +29,7 @@ type MRConfig struct {
 // MR is a registered memory region.
 type MR struct {
 	dev  *Device
+	num  uint32 // for snapshots; nothing follows from it
 	now  atomic.Pointer[registration]
 	mu   sync.Mutex // Reregister and Close
 	dead atomic.Bool
@@ -63,7 +64,7 @@ func (p *PD) Register(cfg MRConfig) (*MR, error) {
 	if err := r.hold("register MR", cfg.Buf, base); err != nil {
 		return nil, err
 	}
-	m := &MR{dev: p.dev}
+	m := &MR{dev: p.dev, num: p.dev.mrNum.Add(1)}
 	err := p.dev.do("register MR", func(clock.Time) (err error) {
 		r.region, err = p.dev.adapter.RegisterMR(p.pd, cfg.Buf, base, cfg.Access)
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/verbena-rdma/verbena/diag/control"
 	"github.com/verbena-rdma/verbena/diag/read"
 	"github.com/verbena-rdma/verbena/diag/snapshot"
 	"github.com/verbena-rdma/verbena/diag/source"
@@ -55,6 +56,11 @@ func (h *hostFlags) live() (*source.Live, error) {
 			return nil, fmt.Errorf("--log: %w", err)
 		}
 		cfg.App.Log = lines
+	}
+	if h.procRoot == "/proc" { // sockets are this namespace's, whatever is mounted elsewhere
+		cfg.Extra = map[string]func() (any, error){source.QueryVerbena: func() (any, error) {
+			return control.Devices(control.Query{Resources: true})
+		}}
 	}
 	return source.NewLive(cfg)
 }

@@ -213,7 +213,7 @@ func (s *scope) concerns(r *Rule) bool {
 	}
 	switch r.Scope {
 	case Hardware:
-		return s.kind() == snapshot.Hardware
+		return !s.kind().Software() // a simulated one stands for hardware
 	case Software:
 		return s.kind().Software()
 	case Ours:

@@ -71,11 +71,22 @@ func (r *reader) devices() {
 // them; a name that it knows is its own device.
 func (r *reader) own() {
 	for _, d := range ask[[]snapshot.Device](r, source.QueryVerbena).Or(nil) {
-		if !r.opt.wants(d.Name) || len(r.snap.Devices) >= maxDevices {
+		switch {
+		case d.Name == "":
+			r.problem(source.QueryVerbena, clean(d.Attr.Why()))
+			continue
+		case clean(d.Name) != d.Name || !fs.ValidPath(d.Name) || strings.Contains(d.Name, "/"):
+			r.problem(source.QueryVerbena, fmt.Sprintf("a device has the odd name %.60q", d.Name))
+			continue
+		case r.snap.Device(d.Name) != nil:
+			r.problem(source.QueryVerbena, fmt.Sprintf("%s of process %d: there is another device of that name", d.Name, d.PID))
+			continue
+		case !r.opt.wants(d.Name) || len(r.snap.Devices) >= maxDevices:
 			continue
 		}
 		if r.opt.NoResources {
 			d.QPs, d.CQs, d.MRs, d.PDs = snapshot.Value[[]snapshot.QP]{}, snapshot.Value[[]snapshot.CQ]{}, snapshot.Value[[]snapshot.MR]{}, snapshot.Value[[]snapshot.PD]{}
+			d.CMIDs, d.SRQs, d.Contexts = snapshot.Value[[]snapshot.CMID]{}, snapshot.Value[[]snapshot.SRQ]{}, snapshot.Value[[]snapshot.Context]{}
 		}
 		if d.Kind == "" {
 			d.Kind = snapshot.Verbena

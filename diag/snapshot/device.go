@@ -49,6 +49,7 @@ type Device struct {
 	SRQs      Value[[]SRQ]      `json:"srqs,omitzero"`
 	Contexts  Value[[]Context]  `json:"contexts,omitzero"`
 	Queues    []Queue           `json:"queues,omitempty"` // of our own devices
+	Faults    []Fault           `json:"faults,omitempty"` // put into our own devices on purpose
 
 	// PID and Comm are the process that holds a device of ours.
 	PID  int    `json:"pid,omitempty"`
@@ -157,6 +158,30 @@ type QP struct {
 	RemoteGID    Value[string] `json:"remote_gid,omitzero"`
 	SourcePort   Value[int]    `json:"source_port,omitzero"`
 	Counters     Counters      `json:"counters,omitempty"`
+	Reaction     *Reaction     `json:"dcqcn,omitempty"` // nil where DCQCN is off or not known
+}
+
+// Reaction is the reaction point of a queue pair (SIGCOMM'15 DCQCN §3). Rates are in
+// bits a second.
+type Reaction struct {
+	Preset    string  `json:"preset"`
+	LineRate  uint64  `json:"line_rate"`
+	Rate      uint64  `json:"rate"`      // at which it may send: R_C, or its rate limit if lower
+	Rc        uint64  `json:"rc"`        // current rate
+	Rt        uint64  `json:"rt"`        // target rate
+	Alpha     float64 `json:"alpha"`     // 0 to 1
+	Phase     string  `json:"phase"`     // of its recovery
+	Cuts      uint64  `json:"cuts"`      // steps since it began: rate cuts,
+	Recovered uint64  `json:"recovered"` // of fast recovery,
+	Additive  uint64  `json:"additive"`  // of additive
+	Hyper     uint64  `json:"hyper"`     // and of hyper increase
+}
+
+// Fault is a rule by which a device of ours drops, delays or changes packets.
+type Fault struct {
+	Rule string `json:"rule"`
+	Met  uint64 `json:"met"`  // packets that met its conditions
+	Hits uint64 `json:"hits"` // of them, those it acted on
 }
 
 // CQ is a completion queue.

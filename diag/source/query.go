@@ -46,7 +46,9 @@ const (
 	QueryNFT      = "nft"      // []snapshot.NFTChain
 	QueryIPTables = "iptables" // string
 
-	QueryVerbena = "verbena/dev" // []snapshot.Device: those that processes of this host hold, from their control sockets
+	// []snapshot.Device: those that processes of this host hold, from their control
+	// sockets. One without a name is a process that has not answered; Attr says why.
+	QueryVerbena = "verbena/dev"
 	QueryApp     = "app"         // snapshot.App
 	QuerySwitch  = "switch"      // snapshot.Switch
 )

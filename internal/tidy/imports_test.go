@@ -38,7 +38,9 @@ var layers = []struct {
 	{"diag/joblog", []string{"diag/snapshot"}},
 	{"diag/read", []string{"diag/snapshot", "diag/source", "diag/joblog"}},
 	{"verbs/faultplan", []string{"ib", "link", "link/fault", "wire"}},
-	{"verbs", []string{"rnic", "ib", "mem", "driver", "clock", "link/...", "frame", "verbs/...", "transport", "transport/dcqcn"}},
+	{"diag/control", []string{"diag/snapshot"}},
+	{"diag/simhost", []string{"fabric/...", "diag/snapshot", "diag/source", "diag/read"}},
+	{"verbs", []string{"diag/snapshot", "diag/control", "rnic", "ib", "mem", "driver", "clock", "link/...", "frame", "verbs/...", "transport", "transport/dcqcn"}},
 }
 
 // pure packages are told the time and have no concurrency of their own.

@@ -135,6 +135,18 @@ func (l *Link) Rules() []RuleCount {
 	return list
 }
 
+// Texts returns the rules as they are written, in the order of the configuration. Any
+// goroutine.
+func (l *Link) Texts() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := make([]string, len(l.rules))
+	for i, s := range l.rules {
+		list[i] = s.Rule.String()
+	}
+	return list
+}
+
 // Caps implements link.Link.
 func (l *Link) Caps() link.Caps { return l.inner.Caps() }
 
