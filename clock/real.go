@@ -20,3 +20,11 @@ func (r Real) At(t Time) time.Time {
 	}
 	return r.start.Add(time.Duration(t))
 }
+
+// Wait waits for as long as somebody has asked a thing to be delayed; not at all for
+// 0 or less. Nothing here waits for another reason.
+func Wait(d time.Duration) {
+	if d > 0 {
+		time.Sleep(d)
+	}
+}

@@ -140,9 +140,7 @@ func (f *faults) control(c faultplan.Call) error {
 		return nil
 	}
 	h := f.Call(c, 0, faultplan.Op{})
-	if h.Delay > 0 {
-		time.Sleep(h.Delay)
-	}
+	clock.Wait(h.Delay)
 	return controlError(h.Err)
 }
 
@@ -219,9 +217,7 @@ func (f *faults) modify(q *QP) (kill bool, err error) {
 		return false, nil
 	}
 	h := f.Call(faultplan.ModifyQP, q.Num(), faultplan.Op{})
-	if h.Delay > 0 {
-		time.Sleep(h.Delay)
-	}
+	clock.Wait(h.Delay)
 	return h.Kill, controlError(h.Err)
 }
 
@@ -230,9 +226,7 @@ func (f *faults) modify(q *QP) (kill bool, err error) {
 func (f *faults) posts(c faultplan.Call, q ib.QPN, srq uint32, n int, op func(i int) faultplan.Op) (good int, kill bool, err error) {
 	for i := range n {
 		h := f.Call(c, q, op(i))
-		if h.Delay > 0 {
-			time.Sleep(h.Delay)
-		}
+		clock.Wait(h.Delay)
 		if h.Err != nil {
 			return i, kill, &PostError{
 				QPN: q, SRQ: srq, Recv: c == faultplan.PostRecv, Index: i, Attr: "the work request", Value: "refused",
@@ -262,9 +256,7 @@ func (f *faults) polled(wcs []ib.WC) {
 	for i := range wcs {
 		wc := &wcs[i]
 		h := f.Call(faultplan.Poll, wc.QPN, faultplan.Op{Kind: doneKinds[wc.Op], Recv: wc.Op&ib.WCRecv != 0})
-		if h.Delay > 0 {
-			time.Sleep(h.Delay)
-		}
+		clock.Wait(h.Delay)
 		if h.Status != ib.Success {
 			wc.Status = h.Status
 		}

@@ -37,7 +37,7 @@ var layers = []struct {
 	{"diag/counter", []string{"diag/snapshot"}},
 	{"diag/joblog", []string{"diag/snapshot"}},
 	{"diag/read", []string{"diag/snapshot", "diag/source", "diag/joblog"}},
-	{"verbs/faultplan", []string{"ib", "link", "link/fault", "wire"}},
+	{"verbs/faultplan", []string{"ib", "clock", "link", "link/fault", "wire"}},
 	{"diag/control", []string{"diag/snapshot"}},
 	{"diag/simhost", []string{"fabric/...", "diag/snapshot", "diag/source", "diag/read"}},
 	{"verbs", []string{"diag/snapshot", "diag/control", "rnic", "ib", "mem", "driver", "clock", "link/...", "frame", "verbs/...", "transport", "transport/dcqcn"}},

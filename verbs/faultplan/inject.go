@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/link"
 	"github.com/verbena-rdma/verbena/link/fault"
@@ -20,7 +21,7 @@ import (
 type Injector struct {
 	plan  *Plan
 	seed  uint64
-	start time.Time
+	clock clock.Real // begins with the plan
 
 	calls   [NumCalls]bool // that some rule is about
 	timed   bool
@@ -49,7 +50,7 @@ func Attach(plan *Plan, name string, addr netip.Addr) (*Injector, error) {
 	if err := plan.Validate(); err != nil {
 		return nil, err
 	}
-	in := &Injector{plan: plan, seed: plan.Seed, start: time.Now()}
+	in := &Injector{plan: plan, seed: plan.Seed, clock: clock.NewReal()}
 	for in.seed == 0 {
 		in.seed = rand.Uint64()
 	}
@@ -148,7 +149,7 @@ func (in *Injector) Call(c Call, q ib.QPN, op Op) (h Hit) {
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	at := time.Since(in.start)
+	at := in.clock.Now().Sub(0)
 	for _, r := range in.rules {
 		if r.Call != c || r.packet >= 0 || !in.meets(r, q, op, at) || !r.fires() {
 			continue
@@ -239,7 +240,7 @@ func (t *Timer) Strike(q ib.QPN) bool {
 	in := t.in
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	at := time.Since(in.start)
+	at := in.clock.Now().Sub(0)
 	if !in.meets(t.rule, q, Op{}, at) {
 		return false
 	}
