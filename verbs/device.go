@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"net"
 	"io"
 	"net/netip"
 	"strings"
@@ -445,14 +446,10 @@ func (d *Device) Port() PortAttr {
 	if d.netdev != "" {
 		p.SpeedMbps = speedMbps(d.netdev)
 		p.State = PortDown
-		if ifs, err := netifs(); err == nil {
-			for i := range ifs {
-				if ifs[i].name == d.netdev {
-					p.LinkMTU = ifs[i].mtu
-					if ifs[i].up {
-						p.State = PortActive
-					}
-				}
+		if i, err := net.InterfaceByName(d.netdev); err == nil {
+			p.LinkMTU = i.MTU
+			if i.Flags&net.FlagUp != 0 && i.Flags&net.FlagRunning != 0 {
+				p.State = PortActive
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/verbena-rdma/verbena/diag/simhost"
 	"github.com/verbena-rdma/verbena/fabric/lab"
 	"github.com/verbena-rdma/verbena/fabric/report"
 	"github.com/verbena-rdma/verbena/fabric/result"
@@ -24,6 +25,7 @@ import (
 type runFlags struct {
 	simChange
 	dir, html, hpcc, csv  string
+	snapshots             string
 	pcap                  []string
 	asJSON, expect, alone bool
 	verbose, headers      bool
@@ -58,6 +60,7 @@ func (a app) simRunCommand() *cobra.Command {
 	f.StringVarP(&s.dir, "out", "o", "", "write report, tables, charts, JSON, CSV and the scenario into `dir`")
 	f.StringVar(&s.html, "html", "", "write the report into `file`, one page without outside references")
 	f.StringVar(&s.hpcc, "hpcc", "", "write topology.txt, flow.txt, fct.txt, pfc.txt, qlen.txt, slowdown.txt as HPCC's simulator has them into `dir`")
+	f.StringVar(&s.snapshots, "snapshots", "", "write every host and switch as a recording into `dir`, for verbena doctor --host dir/host0")
 	f.StringArrayVar(&s.pcap, "pcap", nil, "capture a port as pcapng by `port=file`, as in leaf0/Ethernet3=x.pcapng; may be repeated")
 	f.BoolVar(&s.headers, "pcap-headers", false, "cut captured frames behind their headers: a tenth of the size, but tshark calls them malformed")
 	f.BoolVar(&s.asJSON, "json", false, "print the whole result as JSON, and nothing else")
@@ -123,7 +126,7 @@ func (a app) simRun(ctx context.Context, s *runFlags) error {
 
 // prepare makes sure that what is to be written can be, before anybody waits.
 func (s *runFlags) prepare() error {
-	for _, dir := range []string{s.dir, s.hpcc} {
+	for _, dir := range []string{s.dir, s.hpcc, s.snapshots} {
 		if dir == "" {
 			continue
 		}
@@ -233,6 +236,13 @@ func (s *runFlags) writeFiles() error {
 	s.written = append(s.written, s.captures.names...)
 	if err := s.captures.close(); err != nil {
 		return err
+	}
+	if s.snapshots != "" {
+		n, err := simhost.Record(s.snapshots, o.Reading.Scenario, o.Graph, o.Result)
+		if err != nil {
+			return err
+		}
+		s.written = append(s.written, fmt.Sprintf("%s (%d hosts and switches at the beginning and the end: verbena doctor --host)", s.snapshots, n))
 	}
 	if s.dir == "" && s.html == "" && s.hpcc == "" {
 		return nil
