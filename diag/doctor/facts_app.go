@@ -32,8 +32,8 @@ var appFacts = map[string]fact{
 	}},
 
 	"port.gid_index":       {doc: "GID index in use: of the program, its environment or a queue pair", each: ofPort, get: gidIndex},
-	"port.gid":             {doc: "the GID of this index", each: ofPort, get: gidRow(func(g *snapshot.GID) any { return g.GID })},
-	"port.gid_type":        {doc: "its type, RoCE v2 or IB/RoCE v1; empty if the kernel gives none", each: ofPort, get: gidRow(func(g *snapshot.GID) any { return g.Type.Or("") })},
+	"port.gid":             {doc: "the GID of this index", each: ofPort, get: gidRow(func(g *snapshot.GID) snapshot.Value[string] { return snapshot.Known(g.GID) })},
+	"port.gid_type":        {doc: "its type, RoCE v2 or IB/RoCE v1", each: ofPort, get: gidRow(func(g *snapshot.GID) snapshot.Value[string] { return g.Type })},
 	"port.gid_scope":       {doc: "empty, link-local, ipv4 or global", each: ofPort, get: gidScope},
 	"port.gid_best":        {doc: "index of a routable RoCE v2 GID: IPv4 first, then global IPv6", each: ofPort, get: bestGID},
 	"port.gid_count":       {doc: "rows of the GID table in use", each: ofPort, get: gidCount},
@@ -174,12 +174,12 @@ func chosenGID(s *scope) (*snapshot.GID, reading) {
 	return nil, reading{place: place}
 }
 
-func gidRow(get func(*snapshot.GID) any) func(*scope) reading {
+func gidRow(get func(*snapshot.GID) snapshot.Value[string]) func(*scope) reading {
 	return func(s *scope) reading {
 		g, r := chosenGID(s)
 		switch {
 		case g != nil:
-			return is(get(g), r.place)
+			return val(get(g), r.place)
 		case r.why != "":
 			return r
 		case len(s.now.port.GIDs) == 0:
@@ -251,7 +251,14 @@ func gidV2(s *scope) reading {
 	if len(s.now.port.GIDs) == 0 && !s.now.port.GIDSlots.IsKnown() {
 		return none(portPath(s, "gids"), "the GID table was not recorded")
 	}
-	return is(len(v4)+len(v6), portPath(s, "gids"))
+	n := len(v4) + len(v6)
+	for i := range s.now.port.GIDs {
+		g := &s.now.port.GIDs[i]
+		if reach := scopeOf(g.GID); n == 0 && !g.Type.IsKnown() && (reach == "ipv4" || reach == "global") {
+			return none(portPath(s, "gid_attrs/types"), "the type of GID %d: %s", g.Index, g.Type.Why())
+		}
+	}
+	return is(n, portPath(s, "gids"))
 }
 
 func gidCount(s *scope) reading {

@@ -97,11 +97,14 @@ func txChecksum(s *scope) reading {
 	if s.now.net.Features == nil {
 		return none(place, "features were not recorded")
 	}
-	on := false
+	on, known := false, false
 	for name, set := range s.now.net.Features {
 		if strings.HasPrefix(name, "tx-checksum-") && !strings.Contains(name, "sctp") && !strings.Contains(name, "fcoe") {
-			on = on || set
+			on, known = on || set, true
 		}
+	}
+	if !known {
+		return none(place, "no transmit checksum is among the recorded features")
 	}
 	return is(on, place)
 }
