@@ -172,7 +172,7 @@ var errorNames = []counter.Name{
 // there is one snapshot.
 func allZero(s *scope) reading {
 	n := 0
-	for _, p := range scopes(s.in, s.window, EachPort) {
+	for _, p := range s.work.scopes(s.in, s.window, EachPort) {
 		for _, name := range errorNames {
 			v, err := p.counter(string(name), nil, modeSeen, &trace{})
 			if err != nil {

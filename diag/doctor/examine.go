@@ -40,6 +40,7 @@ type Finding struct {
 	ExplainedBy []string `json:"explained_by,omitempty"`
 
 	rule *Rule
+	at   moment
 }
 
 // Report is what the doctor found.
@@ -60,19 +61,17 @@ func Examine(in Input, rules []*Rule) *Report {
 	if in.Peer != nil {
 		r.Peer = in.Peer.After.Host.Or("peer")
 	}
+	w := newWork()
+	paired := map[Each]bool{}
 	for _, rule := range rules {
-		var peers []*scope
-		if in.Peer != nil {
-			peers = scopes(&in, *in.Peer, rule.Each)
+		all := w.scopes(&in, in.Host, rule.Each)
+		if in.Peer != nil && !paired[rule.Each] {
+			w.pairPeers(&in, rule.Each, all)
+			paired[rule.Each] = true
 		}
-		for _, s := range scopes(&in, in.Host, rule.Each) {
+		for _, s := range all {
 			if !s.concerns(rule) {
 				continue
-			}
-			s.peer = pairPeer(s, peers)
-			if s.peer == nil && in.Peer != nil {
-				// What is known of the other end's host is better than nothing.
-				s.peer = scopes(&in, *in.Peer, EachHost)[0]
 			}
 			if f, ok := judge(rule, s); ok {
 				r.add(f)
@@ -96,7 +95,7 @@ func (r *Report) add(f Finding) {
 
 // judge holds one thing against one rule; ok is false where the rule does not apply.
 func judge(r *Rule, s *scope) (Finding, bool) {
-	f := Finding{Rule: r.ID, Title: r.Title, Step: r.Step, Where: s.name(), rule: r}
+	f := Finding{Rule: r.ID, Title: r.Title, Step: r.Step, Where: s.name(), rule: r, at: s.now}
 	skip := func(err error) (Finding, bool) {
 		f.Status, f.Missing = Skip, oneLine(err.Error())
 		if u, ok := isUnknown(err); ok {

@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr"
@@ -92,6 +93,10 @@ func (p *factPatcher) Visit(node *ast.Node) {
 				p.fail(n, fmt.Sprintf("%s(%q): no counter of this name", id.Value, s.Value))
 			}
 		}
+	case *ast.BuiltinNode:
+		if !slices.Contains(builtins, n.Name) {
+			p.fail(n, n.Name+" is not to be had in rules")
+		}
 	case *ast.IdentifierNode:
 		if p.lets[n.Value] {
 			ast.Patch(node, call("let_value", &ast.StringNode{Value: n.Value}))
@@ -100,6 +105,10 @@ func (p *factPatcher) Visit(node *ast.Node) {
 }
 
 var counterFuncs = map[string]bool{"delta": true, "rate": true, "total": true, "seen": true, "peer_seen": true, "has": true}
+
+// builtins are the functions of the expression language that rules may use. Those that
+// walk lists are not among them: loops in loops would have no end.
+var builtins = []string{"len", "min", "max", "abs", "ceil", "floor", "round", "int", "float", "string", "lower", "upper", "trim"}
 
 func call(name string, arg ast.Node) *ast.CallNode {
 	return &ast.CallNode{Callee: &ast.IdentifierNode{Value: name}, Arguments: []ast.Node{arg}}
@@ -146,13 +155,23 @@ func (p *factPatcher) fail(n ast.Node, why string) {
 	}
 }
 
+// maxCode is the length of an expression at most, in bytes.
+const maxCode = 2000
+
 // compileExpr compiles one expression of a rule.
 func (r *Rule) compileExpr(what, code string, lets map[string]bool) (*vm.Program, error) {
 	if code == "" {
 		return nil, nil
 	}
+	if len(code) > maxCode {
+		return nil, fmt.Errorf("%s: %d bytes, must be at most %d", what, len(code), maxCode)
+	}
 	p := &factPatcher{rule: r, lets: lets}
-	prog, err := expr.Compile(code, expr.Env(env{}), expr.Patch(p), expr.MaxNodes(500))
+	options := []expr.Option{expr.Env(env{}), expr.Patch(p), expr.MaxNodes(500), expr.DisableAllBuiltins()}
+	for _, name := range builtins {
+		options = append(options, expr.EnableBuiltin(name))
+	}
+	prog, err := expr.Compile(code, options...)
 	if p.err != nil {
 		err = p.err
 	}

@@ -121,15 +121,34 @@ func environment(r *Rule, s *scope, t *trace) *env {
 		return s.peer.counter(c, prio, modeSeen, &trace{})
 	}
 	e.Event = func(kind string, codes ...int) (bool, error) { return s.event(kind, codes, t) }
+	lets := map[string]letValue{}
 	e.Let = func(name string) (any, error) {
+		if v, ok := lets[name]; ok {
+			return v.value, v.err
+		}
+		v := letValue{err: &unknown{name, "no such name"}}
 		for i := range r.Let {
 			if r.Let[i].Name == name {
-				return evaluate(r.prog.let[i], e)
+				v.value, v.err = evaluate(r.prog.let[i], e)
 			}
 		}
-		return nil, &unknown{name, "no such name"}
+		if text, ok := v.value.(string); ok && len(text) > maxLetText {
+			v = letValue{err: &unknown{name, fmt.Sprintf("a text of %d bytes, must be at most %d", len(text), maxLetText)}}
+		}
+		lets[name] = v
+		return v.value, v.err
 	}
 	return e
+}
+
+// maxLetText bounds what a rule may build of texts by names that use each other.
+const maxLetText = 1 << 20
+
+// letValue is what a name of a rule has come to: each is evaluated once, for names may
+// use each other.
+type letValue struct {
+	value any
+	err   error
 }
 
 // readFact reads a fact by name and notes it.

@@ -11,7 +11,10 @@ import (
 // losslessPrio is the priority that RDMA should be in. It is told, or the single one
 // with PFC, or the one of the DSCP of the traffic.
 func losslessPrio(s *scope) reading {
-	if s.in.Prio >= 0 {
+	switch {
+	case s.in.Prio > 7:
+		return none("given", "priority %d, must be 0 to 7", s.in.Prio)
+	case s.in.Prio >= 0:
 		return is(s.in.Prio, "given")
 	}
 	if s.now.net == nil {
@@ -170,6 +173,9 @@ func mapDSCP(s *scope, dscp int) reading {
 	}
 	for i := range apps {
 		if apps[i].Selector == "dscp" && apps[i].Protocol == dscp {
+			if p := apps[i].Priority; p < 0 || p > 7 {
+				return none(place, "DSCP %d is mapped to priority %d, which there is not", dscp, p)
+			}
 			return is(apps[i].Priority, place)
 		}
 	}

@@ -28,8 +28,8 @@ var hostFacts = map[string]fact{
 	"host.csum_errors":     {doc: "UDP packets with a wrong checksum, between the snapshots or since boot", get: snmp("Udp.InCsumErrors")},
 	"host.rcvbuf_errors":   {doc: "UDP packets dropped for a full socket buffer", get: snmp("Udp.RcvbufErrors")},
 	"host.frag_fails":      {doc: "IP packets that would not fit and must not be fragmented", get: snmp("Ip.FragFails")},
-	"host.unreachable":     {doc: "neighbours of RDMA interfaces that do not answer", get: deadNeighbours},
-	"host.all_zero_errors": {doc: "whether every error counter of every RDMA device is 0", get: allZero},
+	"host.unreachable":     {doc: "neighbours of RDMA interfaces that do not answer", get: once("host.unreachable", deadNeighbours)},
+	"host.all_zero_errors": {doc: "whether every error counter of every RDMA device is 0", get: once("host.all_zero_errors", allZero)},
 }
 
 func hostFact[T any](doc string, get func(*snapshot.Snapshot) snapshot.Value[T], place string) fact {
@@ -132,7 +132,7 @@ func deadNeighbours(s *scope) reading {
 		if n.State != "FAILED" && n.State != "INCOMPLETE" {
 			continue
 		}
-		if d, _ := deviceOn(s.now.host, n.Dev); d != nil {
+		if s.work.index(s.now.host).users[n.Dev].dev != nil {
 			out = append(out, n.IP+" on "+n.Dev)
 		}
 	}

@@ -211,17 +211,15 @@ func prefixes(n *snapshot.Netdev) []netip.Prefix {
 	return out
 }
 
-// sameSubnet reports whether two interfaces have addresses of one subnet, link-local
-// ones apart.
-func sameSubnet(a, b *snapshot.Netdev) bool {
-	for _, p := range prefixes(a) {
-		for _, q := range prefixes(b) {
-			if p.Masked() == q.Masked() && !p.Addr().IsLinkLocalUnicast() {
-				return true
-			}
+// subnets are the networks that an interface has addresses of, link-local ones apart.
+func subnets(n *snapshot.Netdev) []netip.Prefix {
+	var out []netip.Prefix
+	for _, p := range prefixes(n) {
+		if !p.Addr().IsLinkLocalUnicast() {
+			out = append(out, p.Masked())
 		}
 	}
-	return false
+	return out
 }
 
 func sameSubnets(s *scope) reading {
@@ -232,13 +230,17 @@ func sameSubnets(s *scope) reading {
 		return none("ip addr", "addresses of %s were not recorded", s.now.net.Name)
 	}
 	out := []string{}
-	for i := range s.now.host.Netdevs {
-		n := &s.now.host.Netdevs[i]
-		if n.Name == s.now.net.Name {
-			continue
-		}
-		if d, _ := deviceOn(s.now.host, n.Name); d != nil && sameSubnet(s.now.net, n) {
-			out = append(out, n.Name)
+	own := subnets(s.now.net)
+	ix := s.work.index(s.now.host)
+	for i := range s.now.host.Devices {
+		for j := range s.now.host.Devices[i].Ports {
+			n := ix.netdevOf(&s.now.host.Devices[i].Ports[j])
+			if n == nil || n.Name == s.now.net.Name || slices.Contains(out, n.Name) {
+				continue
+			}
+			if slices.ContainsFunc(subnets(n), func(p netip.Prefix) bool { return slices.Contains(own, p) }) {
+				out = append(out, n.Name)
+			}
 		}
 	}
 	return is(out, "ip addr")

@@ -17,7 +17,7 @@ var switchFacts = map[string]fact{
 	"switch.storms":        {doc: "storms that the PFC watchdog has found on the port, between the snapshots or in all", each: ofSwitch, get: watchdog(func(q *snapshot.WatchdogQueue) uint64 { return q.Detected })},
 	"switch.restores":      {doc: "storms that it has taken for over", each: ofSwitch, get: watchdog(func(q *snapshot.WatchdogQueue) uint64 { return q.Restored })},
 	"switch.stormed":       {doc: "queues in storm now", each: ofSwitch, get: stormedQueues},
-	"switch.ports_pausing": {doc: "share of the switch's ports that receive and send PFC at more than 1,000 frames a second, 0 to 1", get: portsPausing},
+	"switch.ports_pausing": {doc: "share of the switch's ports that receive and send PFC at more than 1,000 frames a second, 0 to 1", get: once("switch.ports_pausing", portsPausing)},
 	"profile.kmin":         profileFact("Kmin in bytes", func(p *snapshot.ECNProfile) float64 { return float64(p.Kmin) }),
 	"profile.kmax":         profileFact("Kmax in bytes", func(p *snapshot.ECNProfile) float64 { return float64(p.Kmax) }),
 	"profile.pmax":         profileFact("Pmax, 0 to 1", func(p *snapshot.ECNProfile) float64 { return p.Pmax }),
@@ -111,12 +111,7 @@ func portsPausing(s *scope) reading {
 	n := 0
 	for i := range h.Ports {
 		p := &h.Ports[i]
-		var was *snapshot.SwitchPort
-		for j := range s.before.host.Switch.Ports {
-			if s.before.host.Switch.Ports[j].Name == p.Name {
-				was = &s.before.host.Switch.Ports[j]
-			}
-		}
+		was := s.work.index(s.before.host).switchPorts[p.Name]
 		rx := framesPerSecond(s, p, was, func(p *snapshot.SwitchPort) snapshot.Value[[8]uint64] { return p.PFCRx })
 		tx := framesPerSecond(s, p, was, func(p *snapshot.SwitchPort) snapshot.Value[[8]uint64] { return p.PFCTx })
 		r, ok := rx.value.(float64)

@@ -105,18 +105,24 @@ const (
 	Ours     Scope = "ours"
 )
 
-// maxRules bounds a file of rules.
+// MaxRuleFile is the size of a file of rules at most, in bytes.
+const MaxRuleFile = 1 << 18
+
+// What a file and a rule may have at most.
 const (
-	maxRules    = 1000
-	maxRuleFile = 1 << 20
+	maxRules = 1000
+	maxLets  = 50
 )
 
 var ruleID = regexp.MustCompile(`^[A-Z][0-9]{2,3}$`)
 
 // Parse reads a file of rules: a YAML list. Errors name file, line and column.
 func Parse(name string, text []byte) ([]*Rule, error) {
-	if len(text) > maxRuleFile {
-		return nil, fmt.Errorf("%s: %d bytes, must be at most %d", name, len(text), maxRuleFile)
+	if len(text) > MaxRuleFile {
+		return nil, fmt.Errorf("%s: %d bytes, must be at most %d", name, len(text), MaxRuleFile)
+	}
+	if err := checkNesting(name, text); err != nil {
+		return nil, err
 	}
 	var rules []*Rule
 	if err := yaml.UnmarshalWithOptions(text, &rules, yaml.Strict()); err != nil {
@@ -185,6 +191,8 @@ func (r *Rule) check() error {
 		return bad("none of fail, warn and info is set")
 	case r.Confidence <= 0 || r.Confidence > 1 || r.SureConfidence <= 0 || r.SureConfidence > 1:
 		return bad("confidence is %v and sure_confidence %v, must be above 0 and at most 1", r.Confidence, r.SureConfidence)
+	case len(r.Let) > maxLets:
+		return bad("%d names in let, must be at most %d", len(r.Let), maxLets)
 	case r.Cause == "" || r.Why == "" || len(r.Fix) == 0:
 		return bad("cause, why and fix must be set")
 	}

@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"fmt"
+	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,10 +35,12 @@ type moment struct {
 type scope struct {
 	in     *Input
 	each   Each
+	work   *work
 	window snapshot.Window
 	now    moment
 	before *moment // nil for one snapshot, or a thing that was not there
 	peer   *scope  // the same at the other end, nil if it is not known
+	alike  int     // queue pairs that this one stands for, itself included
 }
 
 // name says what a scope is, for people: mlx5_0/1, eth0, QP 0x11 of mlx5_0.
@@ -45,6 +49,8 @@ func (s *scope) name() string {
 	switch {
 	case s.each == EachNetdev:
 		return m.net.Name
+	case m.qp != nil && s.alike > 1:
+		return fmt.Sprintf("%s QP %d and %d more like it", m.dev.Name, m.qp.LQPN, s.alike-1)
 	case m.qp != nil:
 		return fmt.Sprintf("%s QP %d", m.dev.Name, m.qp.LQPN)
 	case m.port != nil:
@@ -61,107 +67,115 @@ func (s *scope) name() string {
 	return m.host.Host.Or("host")
 }
 
-// scopes returns what a rule looks at in a host.
-func scopes(in *Input, w snapshot.Window, each Each) []*scope {
+// scopes returns what rules look at in a host, made once for all of them.
+func (w *work) scopes(in *Input, win snapshot.Window, each Each) []*scope {
+	key := scopesKey{win.After, each}
+	if out, ok := w.things[key]; ok {
+		return out
+	}
 	var out []*scope
-	add := func(now moment) {
-		now.host = w.After
-		s := &scope{in: in, each: each, window: w, now: now}
-		if w.Before != nil {
-			s.before = same(w.Before, &now)
+	ix := w.index(win.After)
+	add := func(now moment, alike int) {
+		now.host = win.After
+		s := &scope{in: in, each: each, work: w, window: win, now: now, alike: alike}
+		if win.Before != nil {
+			s.before = w.same(win.Before, &now)
 		}
 		out = append(out, s)
 	}
-	h := w.After
+	h := win.After
 	switch each {
 	case EachHost:
-		add(moment{})
+		add(moment{}, 1)
 	case EachDevice, EachPort, EachQP:
 		for i := range h.Devices {
-			eachOfDevice(h, &h.Devices[i], each, add)
+			eachOfDevice(ix, &h.Devices[i], each, add)
 		}
 	case EachNetdev:
 		for i := range h.Netdevs {
 			n := &h.Netdevs[i]
-			dev, port := deviceOn(h, n.Name)
-			add(moment{net: n, dev: dev, port: port})
+			u := ix.users[n.Name]
+			add(moment{net: n, dev: u.dev, port: u.port}, 1)
 		}
 	case EachSwitchPort:
 		if h.Switch != nil {
 			for i := range h.Switch.Ports {
-				add(moment{swPort: &h.Switch.Ports[i]})
+				add(moment{swPort: &h.Switch.Ports[i]}, 1)
 			}
 		}
 	case EachProfile:
 		if h.Switch != nil {
 			for i := range h.Switch.Profiles {
-				add(moment{prof: &h.Switch.Profiles[i]})
+				add(moment{prof: &h.Switch.Profiles[i]}, 1)
 			}
 		}
 	}
+	w.things[key] = out
 	return out
 }
 
-func eachOfDevice(h *snapshot.Snapshot, d *snapshot.Device, each Each, add func(moment)) {
+func eachOfDevice(ix *index, d *snapshot.Device, each Each, add func(moment, int)) {
 	switch each {
 	case EachDevice:
 		m := moment{dev: d}
 		if len(d.Ports) > 0 {
-			m.port = &d.Ports[0]
-			m.net = netdevOf(h, m.port)
-			m.port = nil
+			m.net = ix.netdevOf(&d.Ports[0])
 		}
-		add(m)
+		add(m, 1)
 	case EachPort:
 		for i := range d.Ports {
-			add(moment{dev: d, port: &d.Ports[i], net: netdevOf(h, &d.Ports[i])})
+			add(moment{dev: d, port: &d.Ports[i], net: ix.netdevOf(&d.Ports[i])}, 1)
 		}
 	case EachQP:
-		qps, _ := d.QPs.Get()
-		for i := range qps {
-			m := moment{dev: d, qp: &qps[i]}
+		for _, k := range kindsOfQPs(d) {
+			m := moment{dev: d, qp: k.first}
 			for j := range d.Ports {
-				if d.Ports[j].Number == qps[i].Port || len(d.Ports) == 1 {
-					m.port, m.net = &d.Ports[j], netdevOf(h, &d.Ports[j])
+				if d.Ports[j].Number == k.first.Port || len(d.Ports) == 1 {
+					m.port, m.net = &d.Ports[j], ix.netdevOf(&d.Ports[j])
 				}
 			}
-			add(m)
+			add(m, k.n)
 		}
 	default:
 	}
 }
 
-// netdevOf returns the interface of a port: the one that the kernel names, else that
-// of its GIDs.
-func netdevOf(h *snapshot.Snapshot, p *snapshot.Port) *snapshot.Netdev {
-	if name, ok := p.Netdev.Get(); ok {
-		return h.Netdev(name)
-	}
-	for i := range p.GIDs {
-		if name, ok := p.GIDs[i].Netdev.Get(); ok && name != "" {
-			return h.Netdev(name)
-		}
-	}
-	return nil
+// qpKind is all that facts say of a queue pair: those of one kind are judged once.
+type qpKind struct {
+	port                            int
+	kind, state, comm               string
+	pathMTU, gidIndex, trafficClass snapshot.Value[int]
 }
 
-// deviceOn returns the port that uses an interface.
-func deviceOn(h *snapshot.Snapshot, netdev string) (*snapshot.Device, *snapshot.Port) {
-	for i := range h.Devices {
-		d := &h.Devices[i]
-		for j := range d.Ports {
-			if n := netdevOf(h, &d.Ports[j]); n != nil && n.Name == netdev {
-				return d, &d.Ports[j]
-			}
+type qpsAlike struct {
+	first *snapshot.QP
+	n     int
+}
+
+// kindsOfQPs are the queue pairs of a device, those that are alike as one, in order.
+func kindsOfQPs(d *snapshot.Device) []qpsAlike {
+	qps, _ := d.QPs.Get()
+	at := map[qpKind]int{}
+	var out []qpsAlike
+	for i := range qps {
+		q := &qps[i]
+		k := qpKind{q.Port, q.Type, q.State, q.Comm, q.PathMTU, q.GIDIndex, q.TrafficClass}
+		j, ok := at[k]
+		if !ok {
+			j = len(out)
+			at[k] = j
+			out = append(out, qpsAlike{first: q})
 		}
+		out[j].n++
 	}
-	return nil, nil
+	return out
 }
 
 // same returns the thing that now is in another snapshot of the host; nil if it is not
 // there.
-func same(h *snapshot.Snapshot, now *moment) *moment {
+func (w *work) same(h *snapshot.Snapshot, now *moment) *moment {
 	m := &moment{host: h}
+	ix := w.index(h)
 	if now.dev != nil {
 		if m.dev = h.Device(now.dev.Name); m.dev == nil {
 			return nil
@@ -178,22 +192,10 @@ func same(h *snapshot.Snapshot, now *moment) *moment {
 		}
 	}
 	if now.net != nil {
-		m.net = h.Netdev(now.net.Name)
+		m.net = ix.netdevs[now.net.Name]
 	}
-	if now.qp != nil {
-		qps, _ := m.dev.QPs.Get()
-		for i := range qps {
-			if qps[i].LQPN == now.qp.LQPN {
-				m.qp = &qps[i]
-			}
-		}
-	}
-	if now.swPort != nil && h.Switch != nil {
-		for i := range h.Switch.Ports {
-			if h.Switch.Ports[i].Name == now.swPort.Name {
-				m.swPort = &h.Switch.Ports[i]
-			}
-		}
+	if now.swPort != nil {
+		m.swPort = ix.switchPorts[now.swPort.Name]
 	}
 	return m
 }
@@ -223,21 +225,46 @@ func (s *scope) concerns(r *Rule) bool {
 	}
 }
 
-// pairPeer finds the other end of a scope in the snapshot of a peer: the device that
-// the program names, the one of the same name, or the only one.
-func pairPeer(s *scope, peers []*scope) *scope {
-	if len(peers) == 1 {
-		return peers[0]
+// pairPeers gives the scopes of a host their other ends in the snapshot of a peer: what
+// has an address in the same subnet, else what has the same name, else the only one. A
+// queue pair's other end is a port: which queue pair it is, the snapshots do not say.
+func (w *work) pairPeers(in *Input, each Each, all []*scope) {
+	if each == EachQP {
+		each = EachPort
 	}
-	for _, p := range peers {
-		if sameSubnet(s.now.net, p.now.net) {
-			return p
+	peers := w.scopes(in, *in.Peer, each)
+	host := w.scopes(in, *in.Peer, EachHost)[0]
+	bySubnet, byName := map[netip.Prefix]*scope{}, map[string]*scope{}
+	for _, p := range slices.Backward(peers) {
+		byName[strings.ToLower(p.pairName())] = p
+		for _, x := range subnets(p.now.net) {
+			bySubnet[x] = p
 		}
 	}
-	for _, p := range peers {
-		if strings.EqualFold(p.name(), s.name()) {
-			return p
+	for _, s := range all {
+		if len(peers) == 1 {
+			s.peer = peers[0]
+			continue
+		}
+		for _, x := range subnets(s.now.net) {
+			if s.peer == nil {
+				s.peer = bySubnet[x]
+			}
+		}
+		if s.peer == nil {
+			s.peer = byName[strings.ToLower(s.pairName())]
+		}
+		if s.peer == nil {
+			// What is known of the other end's host is better than nothing.
+			s.peer = host
 		}
 	}
-	return nil
+}
+
+// pairName is the name by which the same thing is known at the other end.
+func (s *scope) pairName() string {
+	if s.now.qp != nil && s.now.port != nil {
+		return s.now.dev.Name + "/" + strconv.Itoa(s.now.port.Number)
+	}
+	return s.name()
 }
