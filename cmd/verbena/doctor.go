@@ -42,7 +42,30 @@ func (a app) doctorCommand() *cobra.Command {
 	f.StringSliceVar(&s.skip, "skip", nil, "not these `rules`")
 	f.BoolVarP(&s.detail, "verbose", "v", false, "list what passed and what was skipped, and why")
 	f.BoolVar(&s.asJSON, "json", false, "print JSON")
-	c.AddCommand(a.doctorRulesCommand(&s))
+	c.AddCommand(a.doctorRulesCommand(&s), a.doctorFactsCommand())
+	return c
+}
+
+func (a app) doctorFactsCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "facts",
+		Short: "List the vocabulary of the rules' conditions",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			facts := doctor.Facts()
+			if asJSON {
+				return writeJSON(a.out, facts)
+			}
+			for _, f := range facts {
+				if _, err := fmt.Fprintf(a.out, "%-24s %s\n", f.Name, f.Doc); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 

@@ -25,19 +25,35 @@ func Markdown(rules []*Rule) string {
 		"`delta`, `rate`, `total` and `seen` (the rise between two snapshots, or the total where there is one) read counters: the canonical\n" +
 		"names of [package counter](../diag/counter/counter.go), those of `counters/` in sysfs, `pause_rx`, `pause_tx`, `pause_rx_us`, `pause_tx_us` and\n" +
 		"`discards_prio` by priority, and `ethtool:NAME`. `event(kind, code…)` is an error that the program printed.\n\n| fact | what it is | where |\n|---|---|---|\n")
-	for _, name := range slices.Sorted(maps.Keys(vocabulary)) {
-		f := vocabulary[name]
+	for _, f := range Facts() {
 		where := "everywhere"
-		if f.each != nil {
-			parts := make([]string, len(f.each))
-			for i, e := range f.each {
+		if f.Each != nil {
+			parts := make([]string, len(f.Each))
+			for i, e := range f.Each {
 				parts[i] = string(e)
 			}
 			where = strings.Join(parts, ", ")
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, f.doc, where)
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, f.Doc, where)
 	}
 	return b.String()
+}
+
+// Fact is a word of the vocabulary of conditions.
+type Fact struct {
+	Name string `json:"name"`
+	Doc  string `json:"doc"` // what it is, with its unit
+	// Each are the things of which it can be had; nil for all.
+	Each []Each `json:"each,omitempty"`
+}
+
+// Facts lists the vocabulary by name.
+func Facts() []Fact {
+	var out []Fact
+	for _, name := range slices.Sorted(maps.Keys(vocabulary)) {
+		out = append(out, Fact{name, vocabulary[name].doc, slices.Clone(vocabulary[name].each)})
+	}
+	return out
 }
 
 func (r *Rule) markdown(b *strings.Builder) {
