@@ -3,7 +3,7 @@
 #
 # A judge is a program or kernel that we did not write and that says whether we speak RDMA correctly:
 # Linux' rdma_rxe in a QEMU guest, Debian's perftest and rdma-core tools, tshark, tcpdump, and qemu-user, which carries
-# out the arm64 build of the simulator. iperf3 comes along for "make bench".
+# out the arm64 build of the simulator, and chromium, which opens the page of verbena monitor. iperf3 comes along for "make bench".
 # The tools are installed as Debian packages. The guest's kernel is never installed: its package is
 # downloaded and unpacked under the cache directory, and the host's /boot and /lib/modules stay alone.
 #
@@ -38,6 +38,7 @@ packages=(
   gcc libc6-dev libibverbs-dev                       # for test/interop/peer; and go test -race wants cgo
   tshark tcpdump iperf3 netcat-openbsd iputils-ping procps
   nftables                                           # breaks the networks that verbena probe is tried on
+  chromium fonts-dejavu-core                         # opens the page of verbena monitor
   qemu-user                                          # runs the arm64 build of test/interop/digest
 )
 

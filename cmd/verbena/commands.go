@@ -15,6 +15,8 @@ var commands = []func(app) *cobra.Command{
 	app.probeCommand,
 	app.doctorCommand,
 	app.snapshotCommand,
+	app.exporterCommand,
+	app.monitorCommand,
 	app.decodeCommand,
 	app.installToolsCommand,
 	app.versionCommand,

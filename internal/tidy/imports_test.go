@@ -41,6 +41,10 @@ var layers = []struct {
 	{"diag/control", []string{"diag/snapshot"}},
 	{"diag/simhost", []string{"fabric/...", "diag/snapshot", "diag/source", "diag/read"}},
 	{"verbs", []string{"diag/snapshot", "diag/control", "rnic", "ib", "mem", "driver", "clock", "link/...", "frame", "verbs/...", "transport", "transport/dcqcn"}},
+	{"diag/export", []string{"diag/snapshot", "diag/counter"}},
+	{"diag/monitor", []string{"diag/snapshot", "diag/counter", "diag/doctor"}},
+	{"diag/serve", nil},
+	{"verbs", []string{"rnic", "ib", "mem", "driver", "clock", "link/...", "frame", "verbs/...", "transport", "transport/dcqcn"}},
 }
 
 // pure packages are told the time and have no concurrency of their own.

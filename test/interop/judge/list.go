@@ -18,6 +18,7 @@ func All() []Judge {
 		{"rdma-core", "Debian's ibverbs-utils and rdmacm-utils, and a program of ours on its libibverbs", rdmaCore},
 		{"tshark", "Wireshark's dissectors: everything that we send", programs("tshark")},
 		{"tcpdump", "recordings from a kernel that is not ours", programs("tcpdump")},
+		{"chromium", "a browser: the page of verbena monitor", programs("chromium")},
 		{"arm64", "another processor's instructions, by Debian's qemu-user: simulated runs to the byte", programs("qemu-aarch64")},
 	}
 }

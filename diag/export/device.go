@@ -1,0 +1,87 @@
+package export
+
+import (
+	"strconv"
+
+	"github.com/verbena-rdma/verbena/diag/counter"
+	"github.com/verbena-rdma/verbena/diag/snapshot"
+)
+
+func (s *scrape) device(d *snapshot.Device, opt Options) {
+	pci, numa, pid := "", "", ""
+	if d.PCI != nil {
+		pci = d.PCI.Address
+		if n, ok := d.PCI.NUMANode.Get(); ok {
+			numa = strconv.Itoa(n)
+		}
+		for name, v := range d.PCI.AER {
+			s.sample("rdma_pcie_aer_errors_total", float64(v), d.Name, name)
+		}
+		number(s, "rdma_pcie_link_lanes", d.PCI.LinkWidth, 1, d.Name)
+		number(s, "rdma_pcie_link_lanes_max", d.PCI.MaxLinkWidth, 1, d.Name)
+	}
+	if d.PID != 0 {
+		pid = strconv.Itoa(d.PID)
+	}
+	s.sample("rdma_device_info", 1, d.Name, string(d.Kind), d.Driver.Or(""), d.Firmware.Or(""), d.BoardID.Or(""),
+		d.HCAType.Or(""), d.NodeGUID.Or(""), pci, numa, pid, d.Comm)
+	for i := range d.Ports {
+		s.port(d, &d.Ports[i])
+		if opt.Compat {
+			s.compatPort(d, &d.Ports[i])
+		}
+	}
+	if opt.Compat {
+		s.sample("node_infiniband_info", 1, d.Name, d.BoardID.Or(""), d.Firmware.Or(""), d.HCAType.Or(""))
+	}
+	s.hardware(counter.Of(d), d.Counters, [3]string{d.Name, "", ""})
+	for kind, n := range d.Resources {
+		s.sample("rdma_resources", float64(n), d.Name, kind)
+	}
+	s.qps(d, opt.PerQP)
+	for i := range d.Queues {
+		q := &d.Queues[i]
+		index := strconv.Itoa(q.Index)
+		s.sample("rdma_queue_qps", float64(q.QPs), d.Name, index)
+		for _, c := range q.Counters {
+			s.reading("rdma_queue_raw_total", c.Value, 1, d.Name, index, c.Name)
+		}
+	}
+}
+
+// qps counts queue pairs by state, and sends the counters of the first of them. Their
+// numbers come and go, so that they are series on demand only.
+func (s *scrape) qps(d *snapshot.Device, most int) {
+	all, ok := d.QPs.Get()
+	if !ok {
+		if !d.QPs.IsZero() {
+			s.unreadable++
+		}
+		return
+	}
+	type group struct {
+		port      int
+		typ, stat string
+	}
+	count := map[group]int{}
+	left := 0
+	for i := range all {
+		q := &all[i]
+		count[group{q.Port, q.Type, q.State}]++
+		if len(q.Counters) == 0 {
+			continue
+		}
+		if most == 0 {
+			left++
+			continue
+		}
+		most--
+		for _, c := range q.Counters {
+			s.reading("rdma_qp_raw_total", c.Value, 1, d.Name, strconv.Itoa(q.Port), strconv.FormatUint(uint64(q.LQPN), 10), c.Name)
+		}
+	}
+	for g, n := range count {
+		s.sample("rdma_qps", float64(n), d.Name, strconv.Itoa(g.port), g.typ, g.stat)
+	}
+	s.sample("rdma_qps_without_counters", float64(left), d.Name)
+}

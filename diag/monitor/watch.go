@@ -1,0 +1,183 @@
+package monitor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/verbena-rdma/verbena/diag/doctor"
+	"github.com/verbena-rdma/verbena/diag/snapshot"
+)
+
+// Bounds of what a host is shown with.
+const (
+	maxEvents   = 200
+	maxFindings = 100
+	maxJudged   = 60 // instants of a recording that are held against the rules
+)
+
+// Event is a finding that came or went.
+type Event struct {
+	At     int64  `json:"t"` // ms since 1970
+	Rule   string `json:"rule"`
+	Status string `json:"status"`
+	Where  string `json:"where"`
+	Title  string `json:"title"`
+	Gone   bool   `json:"gone,omitempty"`
+}
+
+// watch is one host with what is known of it.
+type watch struct {
+	host Host
+	cfg  *Config
+
+	last, full *snapshot.Snapshot // of run's goroutine
+
+	mu       sync.Mutex
+	ring     *ring
+	report   *doctor.Report
+	judged   time.Time
+	events   []Event
+	firing   map[string]Event
+	devices  int
+	problems int
+	origin   snapshot.Origin
+	hostname string
+	note     string // why there are no plots, for people
+}
+
+func newWatch(h Host, cfg *Config) *watch {
+	w := &watch{host: h, cfg: cfg, ring: newRing(Samples), firing: map[string]Event{}, origin: snapshot.Live}
+	if h.Past != nil {
+		w.origin, w.note = snapshot.Recorded, "the recording is being read"
+	}
+	return w
+}
+
+func (w *watch) run(ctx context.Context) {
+	if w.host.Past != nil {
+		w.replay(ctx)
+		return
+	}
+	tick := time.NewTicker(w.cfg.Every)
+	defer tick.Stop()
+	var next time.Time
+	for {
+		w.look(w.host.Look())
+		if now := time.Now(); !now.Before(next) {
+			next = now.Add(w.cfg.Examine)
+			full := w.host.Look
+			if w.host.Full != nil {
+				full = w.host.Full
+			}
+			w.examine(full())
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// replay reads a recording once, its last instants.
+func (w *watch) replay(ctx context.Context) {
+	first := max(0, w.host.Times-Samples-1)
+	for i := first; i < w.host.Times; i++ {
+		if ctx.Err() != nil {
+			return
+		}
+		s := w.host.Past(i)
+		w.look(s)
+		if i >= w.host.Times-maxJudged {
+			w.examine(s)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.host.Times < 2:
+		w.note = "the recording has one instant: there are no rates"
+	case w.ring.seq == 0:
+		w.note = "the recording does not say when its instants were: there are no rates"
+	default:
+		w.note = ""
+	}
+}
+
+// look takes the next reading of the counters.
+func (w *watch) look(s *snapshot.Snapshot) {
+	var points []point
+	seconds := 0.0
+	if w.last != nil {
+		seconds = s.Taken.Sub(w.last.Taken).Seconds()
+		if seconds > 0 {
+			points = rates(w.last, s, seconds)
+		}
+	}
+	w.last = s
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if seconds > 0 {
+		w.ring.push(s.Taken.UnixMilli(), points)
+	}
+	w.devices, w.problems, w.hostname = len(s.Devices), len(s.Problems), s.Host.Or("")
+	if s.Origin != "" {
+		w.origin = s.Origin
+	}
+}
+
+// examine lets the doctor look at the window since it last did.
+func (w *watch) examine(s *snapshot.Snapshot) {
+	window := snapshot.Window{Before: w.full, After: s}
+	w.full = s
+	r := doctor.Examine(doctor.Input{Host: window, Prio: -1}, w.cfg.Rules)
+	if len(r.Findings) > maxFindings {
+		r.Findings = r.Findings[:maxFindings]
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.report, w.judged = r, s.Taken
+	w.explain(s)
+	now := map[string]Event{}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if f.Status == doctor.Info {
+			continue
+		}
+		e := Event{At: s.Taken.UnixMilli(), Rule: f.Rule, Status: string(f.Status), Where: f.Where, Title: f.Title}
+		key := f.Rule + " " + f.Where
+		if was, ok := w.firing[key]; ok {
+			e.At = was.At
+		} else {
+			w.events = append(w.events, e)
+		}
+		now[key] = e
+	}
+	for key, e := range w.firing {
+		if _, still := now[key]; !still {
+			e.At, e.Gone = s.Taken.UnixMilli(), true
+			w.events = append(w.events, e)
+		}
+	}
+	w.firing = now
+	if n := len(w.events) - maxEvents; n > 0 {
+		w.events = slices.Delete(w.events, 0, n)
+	}
+}
+
+// explain says what is missing where there is nothing to plot.
+func (w *watch) explain(s *snapshot.Snapshot) {
+	if w.host.Past != nil {
+		return
+	}
+	w.note = ""
+	if len(s.Devices) == 0 {
+		w.note = "this host has no RDMA device, and no process of yours holds one of Verbena's"
+		if n := len(s.Problems); n > 0 {
+			w.note += fmt.Sprintf("; %d places could not be read, the first is %s: %s", n, s.Problems[0].Place, s.Problems[0].Why)
+		}
+	}
+}
