@@ -180,7 +180,7 @@ func TestBounds(t *testing.T) {
 	for _, c := range []struct {
 		since string
 		want  int
-	}{{strconv.FormatUint(a.Seq-3, 10), 3}, {strconv.FormatUint(a.Seq, 10), 0}, {"1", monitor.Samples}, {"18446744073709551615", monitor.Samples}} {
+	}{{strconv.FormatUint(a.Seq-3, 10), 3}, {strconv.FormatUint(a.Seq, 10), 0}, {"1", monitor.Samples - 1}, {"18446744073709551615", monitor.Samples}} {
 		b := ask(t, h, "/api/data?host=rec&since="+c.since)
 		if len(b.Times) != c.want || len(b.Series) > 0 && len(b.Series[0].Values) != c.want {
 			t.Errorf("since %s: %d instants, want %d", c.since, len(b.Times), c.want)
@@ -191,7 +191,7 @@ func TestBounds(t *testing.T) {
 // The doctor looks at the window; findings come and go as events.
 func TestEvents(t *testing.T) {
 	rules, err := doctor.Parse("test.yaml", []byte(`
-- {id: X01, title: sends, step: 2, each: port, warn: 'delta("cnp_tx") > 0', confidence: 1, cause: c, why: w, source: test}
+- {id: X01, title: sends, step: 2, each: port, warn: 'delta("cnp_tx") > 0', confidence: 1, cause: c, why: w, fix: [f], source: test}
 `))
 	if err != nil {
 		t.Fatal(err)

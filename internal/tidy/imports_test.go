@@ -44,7 +44,6 @@ var layers = []struct {
 	{"diag/export", []string{"diag/snapshot", "diag/counter"}},
 	{"diag/monitor", []string{"diag/snapshot", "diag/counter", "diag/doctor"}},
 	{"diag/serve", nil},
-	{"verbs", []string{"rnic", "ib", "mem", "driver", "clock", "link/...", "frame", "verbs/...", "transport", "transport/dcqcn"}},
 }
 
 // pure packages are told the time and have no concurrency of their own.

@@ -25,7 +25,7 @@ type end struct {
 	cq   *verbs.CQ
 	mr   *verbs.MR
 	qp   *verbs.QP
-	peer verbs.Peer
+	peer *verbs.Peer
 }
 
 func newEnd(t *testing.T, addr string) *end {
@@ -79,7 +79,7 @@ func (e *end) write(ctx context.Context) error {
 			}
 			return err
 		}
-		if wcs[0].Status != ib.StatusSuccess {
+		if wcs[0].Status != ib.Success {
 			return fmt.Errorf("a write ended with %v", wcs[0].Status)
 		}
 		select {
