@@ -62,8 +62,10 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	c.scrapes++
 	snap := c.read()
 	s := newScrape(c.desc, ch)
-	for i := range snap.Devices {
-		s.device(&snap.Devices[i], c.opt)
+	for i, name := range snap.Labels() {
+		d := snap.Devices[i] // a copy: the name may be another one here
+		d.Name = name
+		s.device(&d, c.opt)
 	}
 	s.netdevs(snap)
 	s.always("rdma_exporter_build_info", 1, c.opt.Version)

@@ -198,6 +198,19 @@ func TestPerQP(t *testing.T) {
 	}
 }
 
+// Two processes may hold devices of one name: none loses its samples.
+func TestSameName(t *testing.T) {
+	d := snapshot.Device{Name: "vrb_lo", Kind: snapshot.Verbena, PID: 7, Ports: []snapshot.Port{{Number: 1, State: snapshot.Known(4)}}}
+	e := d
+	e.PID = 8
+	got := text(t, collector(&snapshot.Snapshot{Devices: []snapshot.Device{d, e}}, export.Options{}))
+	for _, want := range []string{`rdma_port_state{device="vrb_lo@7",netdev="",port="1"} 4`, `rdma_port_state{device="vrb_lo@8",netdev="",port="1"} 4`, "rdma_exporter_samples_left_out 0"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("there is no line %s", want)
+		}
+	}
+}
+
 // Only reading is offered.
 func TestHandler(t *testing.T) {
 	srv := httptest.NewServer(export.Handler(collector(unpack(t, "testdata/odd.txtar"), export.Options{})))

@@ -117,11 +117,11 @@ var netdevCounters = []struct{ raw, name, help string }{
 // of theirs, where the hardware counts.
 func (s *scrape) netdevs(host *snapshot.Snapshot) {
 	device := map[string]string{}
-	for i := range host.Devices {
+	for i, name := range host.Labels() {
 		for j := range host.Devices[i].Ports {
 			n := host.Devices[i].Ports[j].Netdev.Or("")
 			if _, taken := device[n]; n != "" && !taken {
-				device[n] = host.Devices[i].Name
+				device[n] = name
 			}
 		}
 	}

@@ -83,7 +83,7 @@ func counters(pairs ...any) (all snapshot.Counters) {
 // replay makes a monitor of one recording and reads it.
 func replay(t *testing.T, rules []*doctor.Rule, all ...*snapshot.Snapshot) http.Handler {
 	t.Helper()
-	m, err := monitor.New(monitor.Config{Rules: rules, Hosts: []monitor.Host{{Name: "rec", Times: len(all), Past: func(i int) *snapshot.Snapshot { return all[i] }}}})
+	m, err := monitor.New(monitor.Config{Rules: rules, Examine: time.Second, Hosts: []monitor.Host{{Name: "rec", Times: len(all), Past: func(i int) *snapshot.Snapshot { return all[i] }}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,9 +61,13 @@ func rates(before, after *snapshot.Snapshot, seconds float64) []point {
 			out = append(out, point{key{plot, device, line}, float64(d) * factor / seconds})
 		}
 	}
+	earlier, labels := map[string]*snapshot.Device{}, after.Labels()
+	for i, l := range before.Labels() {
+		earlier[l] = &before.Devices[i]
+	}
 	for i := range after.Devices {
 		d := &after.Devices[i]
-		was := before.Device(d.Name)
+		was := earlier[labels[i]]
 		if was == nil {
 			continue
 		}
@@ -74,7 +78,7 @@ func rates(before, after *snapshot.Snapshot, seconds float64) []point {
 			if q == nil {
 				continue
 			}
-			at := d.Name + "/" + strconv.Itoa(p.Number)
+			at := labels[i] + "/" + strconv.Itoa(p.Number)
 			name := p.Netdev.Or("")
 			for _, way := range []struct {
 				line, data, stat string
@@ -107,10 +111,10 @@ func rates(before, after *snapshot.Snapshot, seconds float64) []point {
 func pauses(before, after *snapshot.Snapshot, seconds float64) []point {
 	var out []point
 	owner := map[string]string{}
-	for i := range after.Devices {
+	for i, l := range after.Labels() {
 		for _, p := range after.Devices[i].Ports {
 			if n := p.Netdev.Or(""); n != "" && owner[n] == "" {
-				owner[n] = after.Devices[i].Name + "/" + strconv.Itoa(p.Number)
+				owner[n] = l + "/" + strconv.Itoa(p.Number)
 			}
 		}
 	}

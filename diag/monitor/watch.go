@@ -15,7 +15,6 @@ import (
 const (
 	maxEvents   = 200
 	maxFindings = 100
-	maxJudged   = 60 // instants of a recording that are held against the rules
 )
 
 // Event is a finding that came or went.
@@ -91,7 +90,7 @@ func (w *watch) replay(ctx context.Context) {
 		}
 		s := w.host.Past(i)
 		w.look(s)
-		if i >= w.host.Times-maxJudged {
+		if w.full == nil || i == w.host.Times-1 || s.Taken.Sub(w.full.Taken) >= w.cfg.Examine {
 			w.examine(s)
 		}
 	}

@@ -1,6 +1,9 @@
 package snapshot
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // Version is the version of the model in JSON; it rises when a field changes its
 // meaning.
@@ -74,6 +77,27 @@ func (s *Snapshot) Device(name string) *Device {
 		}
 	}
 	return nil
+}
+
+// Labels returns a name for each device that no other one has: its name, and where
+// several processes hold devices of one name, the process with it, or else a number.
+func (s *Snapshot) Labels() []string {
+	count, seen := map[string]int{}, map[string]int{}
+	for i := range s.Devices {
+		count[s.Devices[i].Name]++
+	}
+	out := make([]string, len(s.Devices))
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		out[i] = d.Name
+		if count[d.Name] > 1 && d.PID != 0 {
+			out[i] += "@" + strconv.Itoa(d.PID)
+		}
+		if seen[out[i]]++; seen[out[i]] > 1 {
+			out[i] += "#" + strconv.Itoa(seen[out[i]])
+		}
+	}
+	return out
 }
 
 // Netdev returns the network interface of a name, nil if there is none.

@@ -37,7 +37,7 @@ function make(tag, attrs, ...kids) {
 
 const SI = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
 
-function digits(v) { return v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2); }
+function digits(v) { return String(+v.toPrecision(3)); }
 
 function show(v, unit) {
   if (v == null) return "–";
@@ -137,7 +137,7 @@ class View {
 
   draw() {
     const all = this.lines();
-    const ids = all.map((s) => s.device + "\n" + s.line).join("\n\n") + "|" + dark.matches + "|" + this.left;
+    const ids = all.map((s) => s.device + "\n" + s.line).join("\n\n") + "|" + dark.matches + "|" + this.left + "|" + !!state.last;
     if (ids !== this.ids) {
       this.ids = ids;
       this.rebuild(all);
@@ -149,7 +149,7 @@ class View {
     const start = state.times.length ? state.times[0] : end - 1;
     const span = Number($("span").value);
     const live = state.last && state.last.origin === "live";
-    this.u.batch(() => this.u.setScale("x", { min: live ? end - span : Math.max(start, end - span), max: end > start || live ? end : end + 1 }));
+    this.u.batch(() => this.u.setScale("x", { min: Math.max(end - span, live ? Math.min(start, end - 60) : start), max: end > start || live ? end : end + 1 }));
     const u = this.u;
     all.forEach((s, i) => {
       const at = u.cursor.idx;
@@ -236,24 +236,35 @@ function marks(u) {
   const ratio = devicePixelRatio;
   ctx.save();
   ctx.font = `600 ${10 * ratio}px system-ui, sans-serif`;
-  let free = -1e9;
+  const near = 14 * ratio;
+  const drawn = []; // places with the rules that fired there
   for (const e of state.events) {
-    if (e.gone) continue;
     const x = u.valToPos(e.t / 1000, "x", true);
-    if (x < bbox.left || x > bbox.left + bbox.width) continue;
-    ctx.strokeStyle = ctx.fillStyle = css(e.status === "FAIL" ? "--fail" : "--warn");
-    ctx.globalAlpha = 0.75;
+    if (e.gone || x < bbox.left || x > bbox.left + bbox.width) continue;
+    let place = drawn.findLast((d) => Math.abs(d.x - x) < near);
+    if (!place) {
+      if (drawn.some((d) => d.rules.has(e.rule) && x - d.x < 8 * near)) continue; // it comes and goes
+      drawn.push(place = { x, rules: new Set(), fail: false });
+    }
+    place.rules.add(e.rule);
+    place.fail = place.fail || e.status === "FAIL";
+  }
+  let free = -1e9;
+  for (const d of drawn) {
+    ctx.strokeStyle = ctx.fillStyle = css(d.fail ? "--fail" : "--warn");
     ctx.lineWidth = ratio;
     ctx.setLineDash([3 * ratio, 3 * ratio]);
     ctx.beginPath();
-    ctx.moveTo(x, bbox.top);
-    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.moveTo(d.x, bbox.top);
+    ctx.lineTo(d.x, bbox.top + bbox.height);
     ctx.stroke();
-    const wide = ctx.measureText(e.rule).width;
-    if (x < free) continue; // no room for its name
-    free = x + wide + 8 * ratio;
-    const left = x + wide + 4 * ratio > bbox.left + bbox.width ? x - wide - 3 * ratio : x + 3 * ratio;
-    ctx.fillText(e.rule, left, bbox.top + 10 * ratio);
+    const rules = [...d.rules];
+    const text = rules.slice(0, 3).join(" ") + (rules.length > 3 ? ` +${rules.length - 3}` : "");
+    const wide = ctx.measureText(text).width;
+    const left = d.x + wide + 4 * ratio > bbox.left + bbox.width ? d.x - wide - 3 * ratio : d.x + 3 * ratio;
+    if (left < free) continue; // no room for its name
+    free = left + wide + 6 * ratio;
+    ctx.fillText(text, left, bbox.top - 3 * ratio);
   }
   ctx.restore();
 }
