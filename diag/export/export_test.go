@@ -62,14 +62,14 @@ func text(t testing.TB, c *export.Collector) string {
 func hosts(t testing.TB) []string {
 	t.Helper()
 	var all []string
-	for _, p := range []string{"../doctor/testdata/healthy/*.txtar", "testdata/*.txtar"} {
+	for _, p := range []string{"../doctor/testdata/healthy/0[13-8]-*.txtar", "testdata/*.txtar"} {
 		names, err := filepath.Glob(p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, names...)
 	}
-	if len(all) < 14 {
+	if len(all) < 8 {
 		t.Fatalf("%d hosts", len(all))
 	}
 	return all
@@ -135,7 +135,7 @@ func TestOddHost(t *testing.T) {
 	}
 }
 
-// Prometheus' own linter finds nothing, and every healthy host is
+// Prometheus' own linter finds nothing, and a host of every driver is
 // exported without an error.
 func TestLint(t *testing.T) {
 	for _, name := range hosts(t) {
