@@ -142,7 +142,17 @@ var rows = []row{
 	counts("P04", doctor.Fail, 0, doctor.Pass, func(w *world, n float64) { w.net().CarrierDownCount = snapshot.Known(1 + uint64(n)) }),
 	counts("P05", doctor.Fail, 0, doctor.Pass, of(eth, "rx_pcs_symbol_err_phy")),
 	counts("P05", doctor.Warn, 0, doctor.Pass, of(eth, "rx_symbol_err_phy")),
-	counts("P05", doctor.Warn, 0, doctor.Pass, of(eth, "rx_crc_errors_phy")),
+	counts("P07", doctor.Warn, 0, doctor.Pass, of(eth, "rx_crc_errors_phy")),
+	counts("P09", doctor.Warn, 0, doctor.Pass, of(eth, "outbound_pci_stalled_wr_events")),
+	counts("P09", doctor.Warn, 0, doctor.Pass, of(eth, "outbound_pci_stalled_rd_events")),
+	counts("P09", doctor.Warn, 0, doctor.Pass, of(eth, "outbound_pci_buffer_overflow")),
+	counts("P11", doctor.Warn, 0, doctor.Pass, of(eth, "module_high_temp")),
+	counts("P11", doctor.Warn, 0, doctor.Pass, of(eth, "module_bus_stuck")),
+	counts("P11", doctor.Warn, 0, doctor.Pass, of(eth, "module_bad_shorted")),
+	counts("P11", doctor.Warn, 0, doctor.Pass, of(eth, "module_unplug")),
+	when("A03", doctor.Info, noHuge),
+	when("A03", doctor.Warn, all(noHuge, func(w *world) { w.app().Log = []string{"no huge pages"} })),
+	counts("N08", doctor.Info, 0, doctor.Pass, func(w *world, n float64) { w.after.SNMP["Ip.FragFails"] = snapshot.Known(uint64(n)) }),
 	counts("P05", doctor.Warn, 0, doctor.Pass, of(pma, "symbol_error")),
 	counts("P06", doctor.Fail, 100_000, doctor.Warn, func(w *world, n float64) { w.eth("rx_bits_phy", 1e10); w.eth("rx_corrected_bits_phy", n) }),
 	counts("P06", doctor.Warn, 10_000, doctor.Pass, func(w *world, n float64) { w.eth("rx_bits_phy", 1e10); w.eth("rx_corrected_bits_phy", n) }),
@@ -335,6 +345,7 @@ var (
 	deniedChardev = func(w *world) {
 		w.after.Chardevs = snapshot.Known([]snapshot.Chardev{{Name: "uverbs0", Mode: "0600", Open: snapshot.Unreadable[bool]("EACCES")}})
 	}
+	noHuge    = func(w *world) { w.after.HugePages[0].Free = snapshot.Known(uint64(0)) }
 	exclusive = func(w *world) { w.after.RDMA.NetnsMode = snapshot.Known("exclusive") }
 	dead      = func(w *world) {
 		w.after.Neighbours = snapshot.Known([]snapshot.Neighbour{{IP: "10.0.0.9", Dev: "eth0", State: "FAILED"}})
