@@ -162,6 +162,9 @@ func (r *reader) uverbs() map[string]uverbsOf {
 }
 
 func (r *reader) attributes(d *snapshot.Device) {
+	if r.opt.NoResources { // no device is opened
+		return
+	}
 	v := ask[source.AttrAnswer](r, fmt.Sprintf(source.QueryAttr, d.Name))
 	a, ok := v.Get()
 	if !ok {

@@ -14,7 +14,7 @@ import (
 type Options struct {
 	Devices     []string // only these devices, by name; none for all
 	Exclude     []string // not these, not even a file of theirs
-	NoResources bool     // no queue pairs, memory regions and so on
+	NoResources bool     // no queue pairs, memory regions and so on, nor what only an opened device tells
 	NoNetdevs   bool     // no network interfaces
 	NoSystem    bool     // no routes, sysctl, firewall, modules and so on
 	NoApp       bool     // no application and no switch

@@ -46,7 +46,7 @@ func (r *reader) ports(d *snapshot.Device, links []snapshot.Port) []snapshot.Por
 			p = r.port(d, dir, n)
 		}
 		merge(&p, asked[n])
-		p.HWCounters = r.statistics(d, p)
+		r.statistics(d, &p)
 		r.netdevOf(d, &p, len(numbers))
 		all = append(all, p)
 	}
@@ -103,13 +103,18 @@ func merge(p *snapshot.Port, asked snapshot.Port) {
 	}
 }
 
-// statistics are the hardware counters of sysfs, or of netlink where sysfs has none.
-func (r *reader) statistics(d *snapshot.Device, p snapshot.Port) snapshot.Counters {
-	if len(p.HWCounters) > 0 {
-		return p.HWCounters
+// statistics are the hardware counters as netlink has them; without sysfs they stand
+// for its.
+func (r *reader) statistics(d *snapshot.Device, p *snapshot.Port) {
+	if r.opt.NoResources && len(p.HWCounters) > 0 {
+		return
 	}
 	v := ask[map[int]snapshot.Counters](r, fmt.Sprintf(source.QueryStatistics, d.Name)).Or(nil)
-	return v[p.Number]
+	p.Statistics = v[p.Number]
+	if len(p.HWCounters) == 0 {
+		p.HWCounters = slices.Clone(p.Statistics)
+		slices.SortStableFunc(p.HWCounters, func(a, b snapshot.Counter) int { return strings.Compare(a.Name, b.Name) })
+	}
 }
 
 // emptyGID and the prefix of link-local addresses alone are slots without an address.

@@ -101,7 +101,10 @@ type Port struct {
 	Counters   Counters   `json:"counters,omitempty"`    // counters/, data counters in 4-byte words
 	HWCounters Counters   `json:"hw_counters,omitempty"` // names of the driver
 	LifespanMs Value[int] `json:"lifespan_ms,omitzero"`
-	Attr       Attr       `json:"attr,omitempty"`
+	// Statistics are the hardware counters as netlink has them, in the order of the
+	// driver; nil where it has none.
+	Statistics Counters `json:"statistics,omitempty"`
+	Attr       Attr     `json:"attr,omitempty"`
 
 	CMRoCEMode   Value[string] `json:"default_roce_mode,omitzero"` // IB/RoCE v1, RoCE v2
 	CMTOS        Value[int]    `json:"default_roce_tos,omitzero"`
@@ -244,6 +247,8 @@ type SRQ struct {
 	CQN  Value[uint32] `json:"cqn,omitzero"`
 	PID  Value[int]    `json:"pid,omitzero"`
 	Comm string        `json:"comm,omitempty"`
+	// LQPNs are the queue pairs that take their receives from it, ranges inclusive.
+	LQPNs [][2]uint32 `json:"lqpns,omitempty"`
 }
 
 // Context is a user context of a device.

@@ -15,6 +15,7 @@ import (
 	"github.com/verbena-rdma/verbena/diag/source/nft"
 	"github.com/verbena-rdma/verbena/diag/source/nldev"
 	"github.com/verbena-rdma/verbena/diag/source/rtnl"
+	"github.com/verbena-rdma/verbena/diag/source/uverbs"
 )
 
 func supported() error { return nil }
@@ -64,6 +65,9 @@ func (l *Live) kernel(query string) (any, error) {
 		return nft.Read()
 	case QueryNetdevs, QueryAddresses, QueryRoutes, QueryRules, QueryNeighbours:
 		return l.route(query)
+	}
+	if name, _, ok := parts(query, "rdma/attr/"); ok {
+		return l.attributes(name)
 	}
 	if strings.HasPrefix(query, "rdma/") {
 		return l.rdma(query)
@@ -229,6 +233,27 @@ func (l *Live) statistics(c *nldev.Client, name string) (any, error) {
 		all[p.Number] = counters
 	}
 	return all, nil
+}
+
+// attributes asks the character device of a device.
+func (l *Live) attributes(name string) (any, error) {
+	const class = "class/infiniband_verbs"
+	entries, err := l.sys.readDir(class)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		of, err := l.sys.readFile(class+"/"+e.Name()+"/ibdev", maxLink)
+		if err != nil || strings.TrimSpace(string(of)) != name {
+			continue
+		}
+		device, ports, err := uverbs.Query(l.cfg.DevRoot + "/infiniband/" + e.Name())
+		if err != nil {
+			return nil, err
+		}
+		return AttrAnswer{Device: device, Ports: ports}, nil
+	}
+	return nil, ErrNoEntry
 }
 
 // chardevs lists /dev/infiniband. Whether a device may be opened is asked with

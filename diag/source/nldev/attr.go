@@ -87,6 +87,8 @@ const (
 	attrSRQ            = 88
 	attrSRQEntry       = 89
 	attrSRQN           = 90
+	attrMinRange       = 91
+	attrMaxRange       = 92
 	attrCopyOnFork     = 93
 	attrPrivilegedQKey = 96
 	attrSubtype        = 98

@@ -164,11 +164,43 @@ func (c *Client) srq(d *netlink.AttributeDecoder) snapshot.SRQ {
 			s.PDN = snapshot.Known(d.Uint32())
 		case attrCQN:
 			s.CQN = snapshot.Known(d.Uint32())
+		case attrQP:
+			d.Nested(func(d *netlink.AttributeDecoder) error {
+				s.LQPNs = ranges(d)
+				return nil
+			})
 		default:
 			c.owner(d, &s.PID, &s.Comm, &kernel)
 		}
 	}
 	return s
+}
+
+// ranges reads the queue pairs of a shared receive queue, single or from and to.
+func ranges(d *netlink.AttributeDecoder) [][2]uint32 {
+	var all [][2]uint32
+	for d.Next() {
+		if d.Type() != attrQPEntry {
+			continue
+		}
+		d.Nested(func(d *netlink.AttributeDecoder) error {
+			var r [2]uint32
+			for d.Next() {
+				switch d.Type() {
+				case attrLQPN:
+					r[0] = d.Uint32()
+					r[1] = r[0]
+				case attrMinRange:
+					r[0] = d.Uint32()
+				case attrMaxRange:
+					r[1] = d.Uint32()
+				}
+			}
+			all = append(all, r)
+			return nil
+		})
+	}
+	return all
 }
 
 func (c *Client) context(d *netlink.AttributeDecoder) snapshot.Context {

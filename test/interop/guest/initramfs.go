@@ -16,7 +16,7 @@ import (
 )
 
 // recipe is part of the cache key: raise it when buildInitramfs changes what it makes.
-const recipe = "4"
+const recipe = "5"
 
 // agentPackage is the program that becomes the guest's /init.
 const agentPackage = "github.com/verbena-rdma/verbena/test/interop/guest/agent"
@@ -25,10 +25,10 @@ const agentPackage = "github.com/verbena-rdma/verbena/test/interop/guest/agent"
 var guestPackages = []string{"perftest", "ibverbs-utils", "rdmacm-utils"}
 
 // guestPrograms are further programs of the host's.
-var guestPrograms = []string{"/bin/dash", "/usr/bin/rdma", "/bin/ip", "/sbin/tc", "/bin/ss"}
+var guestPrograms = []string{"/bin/dash", "/usr/bin/rdma", "/bin/ip", "/sbin/tc", "/bin/ss", "/usr/sbin/ibstat"}
 
 // keyPackages are the packages whose versions, with the kernel's, say what an initramfs is made of.
-var keyPackages = append([]string{"busybox-static", "iproute2", "ibverbs-providers", "libibverbs1", "librdmacm1", "libc6", "libgcc-s1"}, guestPackages...)
+var keyPackages = append([]string{"busybox-static", "iproute2", "infiniband-diags", "ibverbs-providers", "libibverbs1", "librdmacm1", "libc6", "libgcc-s1"}, guestPackages...)
 
 // unusedAge is after how long an initramfs that no start has used is removed from the cache.
 const unusedAge = 14 * 24 * time.Hour
