@@ -9,8 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/verbena-rdma/verbena/diag/listing"
+	"github.com/verbena-rdma/verbena/diag/snapshot"
 	"github.com/verbena-rdma/verbena/perf"
-	"github.com/verbena-rdma/verbena/perf/report"
 	"github.com/verbena-rdma/verbena/verbs"
 )
 
@@ -80,6 +81,7 @@ func whyNone(list []verbs.DeviceInfo) string {
 
 type deviceJSON struct {
 	Name   string   `json:"name"`
+	Kind   string   `json:"kind,omitempty"`
 	Netdev string   `json:"netdev"`
 	GUID   string   `json:"node_guid,omitempty"`
 	Addrs  []string `json:"addresses"`
@@ -89,55 +91,81 @@ type deviceJSON struct {
 }
 
 func (a app) devicesCommand() *cobra.Command {
-	var asJSON, all bool
+	var (
+		l   listFlags
+		all bool
+	)
 	cmd := &cobra.Command{
 		Use:   "devices",
 		Short: "List the devices, as ibv_devices does",
-		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return a.devices(asJSON, all) },
+		Long: "Lists the devices that the kernel has, those that processes hold, and our own that could be opened\n" +
+			"on the interfaces of this host.",
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.devices(&l, all) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	l.withOwn(cmd)
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "list interfaces that cannot be opened too, with the reason")
 	return cmd
 }
 
-func (a app) devices(asJSON, all bool) error {
-	list, err := verbs.ListDevices()
+func (a app) devices(l *listFlags, all bool) error {
+	s, err := l.devices(justDevices)
 	if err != nil {
 		return err
 	}
-	out := []byte(report.DevicesHead)
+	var list []verbs.DeviceInfo
+	if l.dir == "" && !l.kernel {
+		if list, err = verbs.ListDevices(); err != nil {
+			return err
+		}
+	}
 	docs := []deviceJSON{}
-	usable := 0
+	for i := range s.Devices {
+		docs = append(docs, deviceDoc(s, &s.Devices[i]))
+	}
+	out := listing.Devices(s)
 	for _, d := range list {
-		j := deviceJSON{Name: d.Name, Netdev: d.Netdev, Addrs: []string{}, MTU: d.MTU, Up: d.Up, Why: d.Why}
+		if s.Device(d.Name) != nil || !all {
+			continue
+		}
+		why := d.Why
+		if why == "" {
+			why = "it could not be opened"
+		}
+		j := deviceJSON{Name: d.Name, Netdev: d.Netdev, Addrs: []string{}, MTU: d.MTU, Up: d.Up, Why: why}
 		for _, x := range d.Addrs {
 			j.Addrs = append(j.Addrs, x.String())
 		}
-		if d.Why == "" {
-			usable++
-			dev, err := inspect(verbs.Config{Netdev: d.Netdev})
-			if err != nil {
-				j.Why = oneLine(err.Error())
-			} else {
-				j.GUID = fmt.Sprintf("%016x", dev.Attr().GUID)
-				out = report.AppendDevice(out, d.Name, dev.Attr().GUID)
-				dev.Close()
-			}
-		}
-		if j.Why != "" && all && !asJSON {
-			out = fmt.Appendf(out, "    %-16s\t(%s)\n", d.Name, j.Why)
-		}
-		if j.Why == "" || all {
-			docs = append(docs, j)
-		}
+		docs = append(docs, j)
+		out = fmt.Appendf(out, "    %-16s\t(%s)\n", d.Name, why)
 	}
-	if asJSON {
+	if l.asJSON {
 		return writeJSON(a.out, docs)
 	}
-	if usable == 0 && !all {
+	if len(s.Devices) == 0 && !all && list != nil {
 		fmt.Fprintln(a.err, "no device: "+whyNone(list))
 	}
 	_, err = a.out.Write(out)
 	return err
+}
+
+// deviceDoc is a device in JSON.
+func deviceDoc(s *snapshot.Snapshot, d *snapshot.Device) deviceJSON {
+	j := deviceJSON{Name: d.Name, Kind: string(d.Kind), GUID: strings.ReplaceAll(d.NodeGUID.Or(""), ":", ""), Addrs: []string{}}
+	if len(d.Ports) == 0 {
+		return j
+	}
+	p := &d.Ports[0]
+	j.Netdev, j.Up = p.Netdev.Or(""), p.State.Or(0) == 4
+	for _, g := range p.GIDs {
+		if a, err := netip.ParseAddr(g.GID); err == nil && p.LinkLayer.Or("") == "Ethernet" {
+			j.Addrs = append(j.Addrs, a.Unmap().String())
+		}
+	}
+	if n := s.Netdev(j.Netdev); n != nil {
+		j.MTU = n.MTU.Or(0)
+	} else {
+		j.MTU = int(p.Attr["link_mtu"])
+	}
+	return j
 }

@@ -2,84 +2,154 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/verbena-rdma/verbena/diag/listing"
+	"github.com/verbena-rdma/verbena/diag/snapshot"
 	"github.com/verbena-rdma/verbena/perf/report"
 	"github.com/verbena-rdma/verbena/verbs"
 )
 
 func (a app) devinfoCommand() *cobra.Command {
 	var (
-		name                  string
-		port, shards          int
-		verbose, list, asJSON bool
+		l listFlags
+		o listing.DevInfoOptions
 	)
 	cmd := &cobra.Command{
 		Use:   "devinfo",
 		Short: "Print the attributes of devices, as ibv_devinfo does",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if port != 0 && port != 1 {
-				return fmt.Errorf("-i %d: our devices have port 1 only", port)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("ib-port") && (o.Port < 1 || o.Port > 255) {
+				return fmt.Errorf("-i %d: ports are 1 to 255", o.Port)
 			}
-			return a.devinfo(name, shards, verbose, list, asJSON)
+			return a.devinfo(&l, o)
 		},
 	}
+	l.withOwn(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&name, "ib-dev", "d", "", "device: vrb_<interface>, or an address, with packet: before it on AF_PACKET; default: all")
-	f.IntVarP(&port, "ib-port", "i", 0, "port; there is only 1")
-	f.BoolVarP(&list, "list", "l", false, "print only the names")
-	f.BoolVarP(&verbose, "verbose", "v", false, "print all attributes")
-	f.IntVar(&shards, "shards", 1, "open devices with so many engines, with a socket each")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
+	f.StringVarP(&o.Device, "ib-dev", "d", "", "device, such as mlx5_0 or vrb_<interface>, or an address, with packet: before it on AF_PACKET; default: all")
+	f.IntVarP(&o.Port, "ib-port", "i", 0, "port; default: all")
+	f.BoolVarP(&o.List, "list", "l", false, "print only the names")
+	f.BoolVarP(&o.Verbose, "verbose", "v", false, "print all attributes")
+	f.IntVar(&l.shards, "shards", 1, "open devices of ours with so many engines, with a socket each")
 	return cmd
 }
 
-func (a app) devinfo(name string, shards int, verbose, list, asJSON bool) error {
-	configs, err := devicesNamed(name)
+func (a app) devinfo(l *listFlags, o listing.DevInfoOptions) error {
+	s, err := l.devices(justDevices)
 	if err != nil {
 		return err
 	}
-	var out []byte
-	docs := []any{}
-	if list {
-		plural := "s"
-		if len(configs) == 1 {
-			plural = ""
+	if o.Device != "" && s.Device(o.Device) == nil && l.dir == "" && !l.kernel {
+		cfg, err := deviceByName(o.Device)
+		if err != nil {
+			return &statusError{status: 255, err: err}
 		}
-		out = fmt.Appendf(out, "%d HCA%s found:\n", len(configs), plural)
-	}
-	for _, cfg := range configs {
-		cfg.Shards = shards
-		dev, err := inspect(cfg)
+		cfg.Shards = l.shards
+		d, queues, err := inspected(cfg)
 		if err != nil {
 			return err
 		}
-		switch d := describe(dev); {
-		case asJSON:
-			docs = append(docs, devinfoJSON(dev, d))
-		case list:
-			out = fmt.Appendf(out, "\t%s\n", dev.Name())
-		default:
-			out = d.Append(out, verbose)
-			if verbose {
-				out = report.AppendQueues(out, dev.Queues())
+		s.Devices, o.Device = []snapshot.Device{d}, d.Name
+		l.queues = map[string][]verbs.Queue{d.Name: queues}
+	}
+	if len(s.Devices) == 0 && l.dir == "" && !l.kernel && !o.List {
+		list, err := verbs.ListDevices()
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("no device: %s", whyNone(list))
+	}
+	out, err := listing.DevInfo(s, o)
+	if l.asJSON && err == nil {
+		docs := []any{}
+		for i := range s.Devices {
+			if d := &s.Devices[i]; o.Device == "" || d.Name == o.Device {
+				doc := devinfoJSON(d)
+				if qs := l.queues[d.Name]; qs != nil {
+					doc["queues"] = queuesJSON(qs)
+				}
+				docs = append(docs, doc)
 			}
 		}
-		dev.Close()
-	}
-	if asJSON {
 		return writeJSON(a.out, docs)
 	}
-	if list {
-		out = append(out, '\n')
+	if o.Verbose && err == nil && o.Device == "" && len(l.queues) > 0 {
+		out = out[:0:0]
+		for i := range s.Devices {
+			name := s.Devices[i].Name
+			one, _ := listing.DevInfo(s, listing.DevInfoOptions{Device: name, Port: o.Port, Verbose: true}) // it worked for all
+			out = report.AppendQueues(append(out, one...), l.queues[name])
+		}
+	} else if o.Verbose && err == nil {
+		out = report.AppendQueues(out, l.queues[o.Device])
 	}
-	_, err = a.out.Write(out)
-	return err
+	return a.say(out, err)
 }
 
-// devicesNamed returns the device of a name, or all that can be opened.
+func queuesJSON(qs []verbs.Queue) []map[string]any {
+	rows := []map[string]any{}
+	for i := range qs {
+		q := &qs[i]
+		rows = append(rows, map[string]any{
+			"index": q.Index, "sockets": q.Socket, "qps": q.QPs, "socket_packets": q.SocketPackets,
+			"rcvd_packets": q.RcvdPackets, "rcvd_bytes": q.RcvdBytes, "sent_packets": q.SentPackets, "sent_bytes": q.SentBytes,
+			"dropped": q.Dropped, "misdirected": q.Misdirected,
+		})
+	}
+	return rows
+}
+
+// limitNames are the attributes that the JSON has under limits.
+var limitNames = []string{
+	"max_qp", "max_qp_wr", "max_sge", "max_cq", "max_cqe", "max_mr", "max_mr_size", "max_pd", "max_ah", "max_qp_rd_atom", "max_inline_data",
+	"max_srq", "max_srq_wr", "max_mw", "max_mcast_grp", "num_comp_vectors", "device_cap_flags",
+}
+
+func devinfoJSON(d *snapshot.Device) map[string]any {
+	attr := d.Attr.Or(nil)
+	limits := map[string]any{}
+	for _, n := range limitNames {
+		if v, ok := attr[n]; ok {
+			limits[n] = v
+		}
+	}
+	doc := map[string]any{
+		"hca_id": d.Name, "kind": d.Kind, "fw_ver": d.Firmware, "node_guid": strings.ReplaceAll(d.NodeGUID.Or(""), ":", ""),
+		"transport": "InfiniBand (0)", "limits": limits,
+	}
+	if d.Attr.IsZero() || !d.Attr.IsKnown() {
+		doc["limits_why"] = d.Attr.Why()
+	}
+	ports := []any{}
+	for i := range d.Ports {
+		p := &d.Ports[i]
+		j := portJSON(p)
+		if i == 0 {
+			doc["port"], doc["netdev"] = j, p.Netdev.Or("")
+		}
+		ports = append(ports, j)
+	}
+	doc["ports"] = ports
+	return doc
+}
+
+func portJSON(p *snapshot.Port) map[string]any {
+	rows := []map[string]any{}
+	for _, g := range p.GIDs {
+		rows = append(rows, map[string]any{"index": g.Index, "gid": g.GID, "address": listing.GIDText(g.GID), "type": g.Type.Or(""), "netdev": g.Netdev.Or("")})
+	}
+	state := map[int]string{1: "PORT_DOWN", 2: "PORT_INIT", 3: "PORT_ARMED", 4: "PORT_ACTIVE"}[p.State.Or(0)]
+	return map[string]any{
+		"number": p.Number, "state": state, "max_mtu": p.MaxMTU, "active_mtu": p.ActiveMTU, "link_layer": p.LinkLayer, "netdev": p.Netdev,
+		"link_mtu": p.Attr["link_mtu"], "speed_mbps": p.RateMbps, "max_message_size": p.Attr["max_msg_sz"], "gids": rows,
+	}
+}
+
+// devicesNamed returns the device of a name, or all of ours that can be opened.
 func devicesNamed(name string) ([]verbs.Config, error) {
 	if name != "" {
 		cfg, err := deviceByName(name)
@@ -99,67 +169,4 @@ func devicesNamed(name string) ([]verbs.Config, error) {
 		return nil, fmt.Errorf("no device: %s", whyNone(list))
 	}
 	return configs, nil
-}
-
-// Identity of our devices. There is no vendor to name: the numbers say so.
-const (
-	vendorID = 0xffffff
-	partID   = 0
-	ackDelay = 15
-)
-
-// describe collects what ibv_devinfo shows.
-func describe(dev *verbs.Device) report.Device {
-	at, port := dev.Attr(), dev.Port()
-	l := at.Limits
-	d := report.Device{
-		Name: dev.Name(), Firmware: buildVersion(), GUID: at.GUID, VendorID: vendorID, PartID: partID,
-		MaxMRSize: l.MaxMRSize, PageSizes: 0xfffff000, MaxQP: l.MaxQP, MaxQPWR: l.MaxQPWR,
-		CapFlags: report.CapBadQKeyCounter | report.CapPortActive | report.CapSysImageGUID | report.CapRNRNak,
-		MaxSGE:   l.MaxSGE, MaxCQ: l.MaxCQ, MaxCQE: l.MaxCQE, MaxMR: l.MaxMR, MaxPD: l.MaxPD,
-		MaxRdAtomic: l.MaxRdAtomic, MaxResRdAtomic: l.MaxRdAtomic * l.MaxQP, MaxAH: l.MaxAH, MaxPKey: port.PKeys,
-		AckDelay: ackDelay, CompVectors: at.CompVectors,
-		Port: report.Port{
-			Active: port.State == verbs.PortActive, MaxMTU: port.MaxMTU, ActiveMTU: port.ActiveMTU, MaxMessage: at.MaxMessage,
-			PKeys: port.PKeys, GIDs: port.GIDs,
-		},
-	}
-	d.Port.Width, d.Port.Speed = report.LinkRate(port.SpeedMbps)
-	for _, g := range dev.GIDs() {
-		d.Port.Table = append(d.Port.Table, report.GIDRow{Index: g.Index, GID: g.GID, Type: g.Type})
-	}
-	return d
-}
-
-func devinfoJSON(dev *verbs.Device, d report.Device) map[string]any {
-	at, port := dev.Attr(), dev.Port()
-	rows := []map[string]any{}
-	for _, g := range dev.GIDs() {
-		rows = append(rows, gidJSON(g))
-	}
-	return map[string]any{
-		"hca_id": d.Name, "netdev": at.Netdev, "fw_ver": d.Firmware, "node_guid": fmt.Sprintf("%016x", d.GUID), "transport": "InfiniBand (0)",
-		"limits": map[string]any{
-			"max_qp": d.MaxQP, "max_qp_wr": d.MaxQPWR, "max_sge": d.MaxSGE, "max_cq": d.MaxCQ, "max_cqe": d.MaxCQE, "max_mr": d.MaxMR,
-			"max_mr_size": d.MaxMRSize, "max_pd": d.MaxPD, "max_ah": d.MaxAH, "max_qp_rd_atom": d.MaxRdAtomic, "max_inline_data": at.Limits.MaxInline,
-		},
-		"queues": queuesJSON(dev.Queues()),
-		"port": map[string]any{
-			"number": 1, "state": port.State.String(), "max_mtu": port.MaxMTU.Bytes(), "active_mtu": port.ActiveMTU.Bytes(),
-			"link_layer": port.LinkLayer, "link_mtu": port.LinkMTU, "speed_mbps": port.SpeedMbps, "max_message_size": at.MaxMessage, "gids": rows,
-		},
-	}
-}
-
-func queuesJSON(qs []verbs.Queue) []map[string]any {
-	rows := []map[string]any{}
-	for i := range qs {
-		q := &qs[i]
-		rows = append(rows, map[string]any{
-			"index": q.Index, "sockets": q.Socket, "qps": q.QPs, "socket_packets": q.SocketPackets,
-			"rcvd_packets": q.RcvdPackets, "rcvd_bytes": q.RcvdBytes, "sent_packets": q.SentPackets, "sent_bytes": q.SentBytes,
-			"dropped": q.Dropped, "misdirected": q.Misdirected,
-		})
-	}
-	return rows
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -15,23 +16,37 @@ import (
 
 func (a app) gidCommand() *cobra.Command {
 	var (
+		l          listFlags
 		name, peer string
-		asJSON     bool
 	)
 	cmd := &cobra.Command{
-		Use:   "gid",
+		Use:   "gid [show]",
 		Short: "List the GID table and say which row would be used",
 		Long: "Lists the rows of each device's GID table: index, GID, RoCE version, interface, and whether it can be\n" +
 			"used or why not. With --peer it says which device and row would be used towards that host, and why.\n\n" +
 			"The rule: of the rows that are usable, of the peer's address family, and link-local exactly if the\n" +
-			"peer is, the one whose address the host's routing would send from; then RoCE v2; then the lowest index.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.gids(cmd.Context(), name, peer, asJSON) },
+			"peer is, the one whose address the host's routing would send from; then RoCE v2; then the lowest index.\n\n" +
+			"verbena gid show lists the tables of all devices, the kernel's too; --host those of a recorded host.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 || len(args) == 1 && args[0] != "show" {
+				return fmt.Errorf("unknown argument %q: verbena gid show", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 || l.dir != "" || l.kernel {
+				if name != "" || peer != "" {
+					return errors.New("-d and --peer go with verbena gid of this host, without show, --host and --kernel")
+				}
+				return a.allGIDs(&l, false)
+			}
+			return a.gids(cmd.Context(), name, peer, l.asJSON)
+		},
 	}
+	l.withOwn(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&name, "ib-dev", "d", "", "device: vrb_<interface>, or an address, with packet: before it on AF_PACKET; default: all")
 	f.StringVar(&peer, "peer", "", "a host: say which row would be used to reach it")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 

@@ -32,7 +32,15 @@ var tools = []struct {
 	{"ibv_uc_pingpong", pingpongTool(ib.UC)},
 	{"ibv_ud_pingpong", pingpongTool(ib.UD)},
 	{"ibv_devices", func(a app, name string) *cobra.Command { return named(a.devicesCommand(), name) }},
-	{"ibv_devinfo", func(a app, name string) *cobra.Command { return named(a.devinfoCommand(), name) }},
+	{"ibv_devinfo", func(a app, name string) *cobra.Command { return wrongFlags(named(a.devinfoCommand(), name), 255) }},
+	{"ibstat", func(a app, name string) *cobra.Command {
+		return wrongFlags(named(a.ibstatCommand(), name+" [CA [PORT]]"), 2)
+	}},
+	{"rdma", func(a app, _ string) *cobra.Command { return a.rdmaCommand() }},
+	{"show_gids", func(a app, name string) *cobra.Command { return named(a.showGIDsCommand(), name) }},
+	{"perfquery", func(a app, name string) *cobra.Command { return named(a.perfqueryCommand(), name) }},
+	{"cma_roce_mode", func(a app, name string) *cobra.Command { return named(a.roceModeCommand(), name) }},
+	{"mlnx_qos", func(a app, name string) *cobra.Command { return named(a.qosCommand(), name+" -i IF") }},
 }
 
 func perfTool(v handshake.Verb, latency bool) func(app, string) *cobra.Command {
@@ -59,7 +67,7 @@ func (a app) toolCommand(name string) *cobra.Command {
 }
 
 func (a app) installToolsCommand() *cobra.Command {
-	var force bool
+	var force, uninstall bool
 	cmd := &cobra.Command{
 		Use:   "install-tools DIR",
 		Short: "Link the traditional names (ib_write_bw, ibv_devinfo …) to this program",
@@ -71,10 +79,38 @@ func (a app) installToolsCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.installTools(args[0], force) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			if uninstall {
+				return a.uninstallTools(args[0])
+			}
+			return a.installTools(args[0], force)
+		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "replace what has one of the names already")
+	cmd.Flags().BoolVar(&uninstall, "uninstall", false, "remove the links that lead to this program, and nothing else")
 	return cmd
+}
+
+// uninstallTools removes links of ours; what else has the names stays.
+func (a app) uninstallTools(dir string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return err
+	}
+	for _, t := range tools {
+		link := filepath.Join(dir, t.name)
+		if at, err := os.Readlink(link); err != nil || at != self {
+			continue
+		}
+		if err := os.Remove(link); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.out, "removed %s\n", link)
+	}
+	return nil
 }
 
 func (a app) installTools(dir string, force bool) error {

@@ -32,6 +32,21 @@ func Statistics(s *snapshot.Snapshot, netdev string, congestion bool) ([]byte, e
 	return b, nil
 }
 
+// StatisticsMap are the values of Statistics by name; nil without the interface.
+func StatisticsMap(s *snapshot.Snapshot, netdev string, congestion bool) map[string]uint64 {
+	n, err := interfaceOf(s, netdev)
+	if err != nil {
+		return nil
+	}
+	m := map[string]uint64{}
+	for _, c := range n.Ethtool {
+		if !congestion || aboutCongestion(c.Name) {
+			known(c.Value, func(v uint64) { m[c.Name] = v })
+		}
+	}
+	return m
+}
+
 // aboutCongestion reports whether a driver's name tells of flow control, marks or
 // drops.
 func aboutCongestion(name string) bool {

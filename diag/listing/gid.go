@@ -95,14 +95,14 @@ func ShowGIDs(s *snapshot.Snapshot) []byte {
 		} else {
 			ip4 = "\t"
 		}
-		b = fmt.Appendf(b, "%s\t%d\t%d\t%s\t%s\t%s\t%s\n", r.Device, r.Port, r.Index, r.GID, ip4, version(r.Type), r.Netdev)
+		b = fmt.Appendf(b, "%s\t%d\t%d\t%s\t%s\t%s\t%s\n", r.Device, r.Port, r.Index, r.GID, ip4, Version(r.Type), r.Netdev)
 		n++
 	}
 	return fmt.Appendf(b, "n_gids_found=%d\n", n)
 }
 
-// version is v1 or v2.
-func version(kind string) string {
+// Version is v1 or v2.
+func Version(kind string) string {
 	if i := strings.LastIndexByte(kind, 'v'); i >= 0 {
 		return kind[i:]
 	}

@@ -68,6 +68,29 @@ func PerfQuery(s *snapshot.Snapshot, device string, number int) ([]byte, error) 
 	return b, nil
 }
 
+// PortCounters are the counters of a port in JSON.
+type PortCounters struct {
+	Device   string                            `json:"device"`
+	Port     int                               `json:"port"`
+	Source   string                            `json:"source"`   // where they come from
+	Counters map[string]snapshot.Value[uint64] `json:"counters"` // under perfquery's names; data in words of 4 bytes
+}
+
+// PerfCounters is PerfQuery as data.
+func PerfCounters(s *snapshot.Snapshot, device string, number int) (PortCounters, error) {
+	d, q, err := perfPort(s, device, number)
+	if err != nil {
+		return PortCounters{}, err
+	}
+	doc := PortCounters{Device: d.Name, Port: q.Number, Source: "sysfs counters/", Counters: map[string]snapshot.Value[uint64]{}}
+	for _, f := range perfFields {
+		if v := q.Counters.Get(f.file); !v.IsZero() {
+			doc.Counters[f.name] = v
+		}
+	}
+	return doc, nil
+}
+
 // dotted is a name, a colon, and points up to the 33rd column.
 func dotted(b []byte, name, value string) []byte {
 	return append(append(append(append(b, name...), ':'), strings.Repeat(".", max(0, 32-len(name)))...), value+"\n"...)

@@ -25,7 +25,9 @@ func (r *row) key(name string) {
 // lead starts the text; it has no JSON.
 func (r *row) lead(s string) { r.text = append(r.text, s...) }
 
-func (r *row) word(name, s string) { r.text = append(append(append(append(r.text, name...), ' '), s...), ' ') }
+func (r *row) word(name, s string) {
+	r.text = append(append(append(append(r.text, name...), ' '), s...), ' ')
+}
 
 func (r *row) jsonString(name, s string) {
 	r.key(name)

@@ -35,6 +35,7 @@ var layers = []struct {
 	{"diag/snapshot", nil},
 	{"diag/source/...", []string{"diag/snapshot", "diag/source/..."}},
 	{"diag/counter", []string{"diag/snapshot"}},
+	{"diag/listing", []string{"diag/snapshot", "diag/counter"}},
 	{"diag/joblog", []string{"diag/snapshot"}},
 	{"diag/read", []string{"diag/snapshot", "diag/source", "diag/joblog"}},
 	{"verbs/faultplan", []string{"ib", "clock", "link", "link/fault", "wire"}},
