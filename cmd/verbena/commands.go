@@ -17,6 +17,7 @@ var commands = []func(app) *cobra.Command{
 	app.flowHashCommand,
 	app.qosCommand,
 	app.pfcCommand,
+	app.topCommand,
 	app.pingpongCommand,
 	app.perfCommand,
 	app.faultCommand,

@@ -1,0 +1,252 @@
+//go:build linux
+
+package interop
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/verbena-rdma/verbena/diag/listing"
+	"github.com/verbena-rdma/verbena/diag/read"
+	"github.com/verbena-rdma/verbena/diag/snapshot"
+	"github.com/verbena-rdma/verbena/diag/source"
+	"github.com/verbena-rdma/verbena/test/interop/guest"
+	"github.com/verbena-rdma/verbena/test/interop/judge"
+)
+
+// staticVerbena is the verbena command without cgo, built once.
+var staticVerbena = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "verbena-static-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	bin := filepath.Join(dir, "verbena")
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", bin, "github.com/verbena-rdma/verbena/cmd/verbena")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build verbena: %w\n%s", err, out)
+	}
+	return os.ReadFile(bin)
+})
+
+// guestScript runs a script in the guest.
+func guestScript(ctx context.Context, t *testing.T, g *guest.Guest, script string) guest.Result {
+	t.Helper()
+	r, err := g.Run(ctx, script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestListingsAsDebianPrintsThem holds objects open in the guest, has our program take
+// a snapshot there, and wants of every command line the bytes and the exit status of
+// Debian's programs.
+func TestListingsAsDebianPrintsThem(t *testing.T) {
+	judge.Need(t, "rxe", "rdma-core")
+	g := network(t).Guest(1)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	bin, err := staticVerbena()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.WriteFile(ctx, "/tmp/verbena-listing", bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	hold(ctx, t, g)
+	s := guestSnapshot(ctx, t, g)
+
+	for _, line := range rdmaLines {
+		want := guestScript(ctx, t, g, "rdma "+line)
+		out, err := listing.RDMA(s, strings.Fields(line))
+		sameListing(t, "rdma "+line, want, out, err)
+	}
+	for _, tc := range []struct {
+		line string
+		out  func() ([]byte, error)
+	}{
+		{"ibv_devices", func() ([]byte, error) { return listing.Devices(s), nil }},
+		{"ibv_devinfo", func() ([]byte, error) { return listing.DevInfo(s, listing.DevInfoOptions{}) }},
+		{"ibv_devinfo -v", func() ([]byte, error) { return listing.DevInfo(s, listing.DevInfoOptions{Verbose: true}) }},
+		{"ibv_devinfo -l", func() ([]byte, error) { return listing.DevInfo(s, listing.DevInfoOptions{List: true}) }},
+		{"ibv_devinfo -d rxe0 -i 1", func() ([]byte, error) { return listing.DevInfo(s, listing.DevInfoOptions{Device: "rxe0", Port: 1}) }},
+		{"ibv_devinfo -d rxe0 -i 2", func() ([]byte, error) { return listing.DevInfo(s, listing.DevInfoOptions{Device: "rxe0", Port: 2}) }},
+		{"ibv_devinfo -d nodev", func() ([]byte, error) { return listing.DevInfo(s, listing.DevInfoOptions{Device: "nodev"}) }},
+		{"ibstat", func() ([]byte, error) { return listing.IBStat(s, listing.IBStatOptions{}) }},
+		{"ibstat -l", func() ([]byte, error) { return listing.IBStat(s, listing.IBStatOptions{List: true}) }},
+		{"ibstat -s", func() ([]byte, error) { return listing.IBStat(s, listing.IBStatOptions{Short: true}) }},
+		{"ibstat -p", func() ([]byte, error) { return listing.IBStat(s, listing.IBStatOptions{GUIDs: true}) }},
+		{"ibstat rxe0", func() ([]byte, error) { return listing.IBStat(s, listing.IBStatOptions{Device: "rxe0"}) }},
+		{"ibstat rxe0 1", func() ([]byte, error) { return listing.IBStat(s, listing.IBStatOptions{Device: "rxe0", Port: "1"}) }},
+		{"ibstat rxe0 2", func() ([]byte, error) { return listing.IBStat(s, listing.IBStatOptions{Device: "rxe0", Port: "2"}) }},
+		{"ibstat nodev", func() ([]byte, error) { return listing.IBStat(s, listing.IBStatOptions{Device: "nodev"}) }},
+	} {
+		out, err := tc.out()
+		sameListing(t, tc.line, guestScript(ctx, t, g, tc.line), out, err)
+	}
+
+	// The program itself, in the guest, under the traditional name.
+	for _, line := range []string{"rdma link", "rdma -j res show qp"} {
+		want := guestScript(ctx, t, g, line)
+		got := guestScript(ctx, t, g, "ln -sf /tmp/verbena-listing /tmp/rdma && /tmp/"+line)
+		if diff := cmp.Diff(want.Stdout, got.Stdout); diff != "" || want.Exit != got.Exit {
+			t.Errorf("%s: exit %d, ours %d: -Debian +ours\n%s%s", line, want.Exit, got.Exit, diff, got.Stderr)
+		}
+	}
+}
+
+// rdmaLines are command lines of the rdma tool. Counters stand still: nothing sends.
+var rdmaLines = func() []string {
+	lines := []string{
+		"res show qp state RTS", "res show qp state init,rts", "res show qp type RC", "res show qp type FOO", "res show qp lqpn 1",
+		"res show qp lqpn 1-100,5000", "res show qp foo 1", "res show qp lqpn abc", "res show qp lqpn", "res show qp link rxe0",
+		"res show qp link rxe0/1", "res show qp link rxe0/-", "res show qp link nodev", "res show cm_id src-port 7174",
+		"res show cm_id dst-addr 0.0.0.0", "res show cm_id state LISTEN", "res show cm_id state IDLE", "res show cm_id link rxe0/1",
+		"res show cq dev rxe0", "res show cq users 2", "res show cq poll-ctx WORKQUEUE", "res show pd users 1", "res show mr mrlen 4096",
+		"foo", "link foo", "link show nodev", "link show rxe0/3", "link show rxe0", "-j link show nodev", "dev show nodev", "res show nodev",
+		"-x", "", "help", "st", "s", "l s", "d", "-V", "statistic qp show", "-j statistic qp show", "statistic mode",
+		"statistic show rxe0/1", "statistic show link rxe0/1", "--json link", "--details dev", "link show rxe0/1", "dev show rxe0", "res show rxe0",
+	}
+	for _, o := range []string{"", "-d", "-j", "-jp", "-jd", "-jp -d"} {
+		for _, what := range []string{"link", "dev", "res", "system", "statistic", "res show qp", "res show cq", "res show mr", "res show pd", "res show cm_id", "res show ctx", "res show srq"} {
+			lines = append(lines, strings.TrimSpace(o+" "+what))
+		}
+	}
+	return lines
+}()
+
+// hold starts programs that have objects open and send nothing: queue pairs in INIT
+// beside the kernel's in RTS, a shared receive queue, a listener of the connection
+// manager.
+func hold(ctx context.Context, t *testing.T, g *guest.Guest) {
+	t.Helper()
+	for _, command := range []string{
+		"exec ibv_rc_pingpong -d rxe0 -g 1 -p 18601", "exec ibv_ud_pingpong -d rxe0 -g 1 -p 18602",
+		"exec ibv_srq_pingpong -d rxe0 -g 1 -q 3 -p 18603", fmt.Sprintf("exec rping -s -P -a %s -p 7174", g.IP4()),
+	} {
+		p, err := g.Background(ctx, command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Kill)
+	}
+	for _, port := range []uint16{18601, 18602, 18603} {
+		if err := g.WaitListening(ctx, port); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.Until(ctx, "rdma res show cm_id | grep -q LISTEN"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// guestSnapshot has our program record the guest, and reads the recording here.
+func guestSnapshot(ctx context.Context, t *testing.T, g *guest.Guest) *snapshot.Snapshot {
+	t.Helper()
+	r := guestScript(ctx, t, g, "cd /tmp && rm -rf listed && ./verbena-listing snapshot --interval 0 -o listed >&2 && tar cf listed.tar listed")
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := g.ReadFile(ctx, "/tmp/listed.tar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := untar(dir, b); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := source.OpenDir(filepath.Join(dir, "listed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	w, err := read.Window(rec, read.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.After
+}
+
+func untar(dir string, b []byte) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	r := tar.NewReader(bytes.NewReader(b))
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch name := filepath.Clean(h.Name); h.Typeflag {
+		case tar.TypeDir:
+			if err := root.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+		case tar.TypeReg:
+			data, err := io.ReadAll(r)
+			if err != nil {
+				return err
+			}
+			if err := root.WriteFile(name, data, 0o644); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// sameListing wants the original's output and exit status. Of rdma res show srq iproute2 6.1
+// prints the queue pairs where the program's name belongs; we print the name.
+func sameListing(t *testing.T, line string, want guest.Result, out []byte, err error) {
+	t.Helper()
+	status := 0
+	var e *listing.Error
+	if errors.As(err, &e) {
+		status = e.Status
+	} else if err != nil {
+		t.Errorf("%s: %v", line, err)
+	}
+	got, theirs := string(out), want.Stdout
+	if strings.Contains(line, "srq") {
+		got, theirs = withoutComm(got), withoutComm(theirs)
+	}
+	if diff := cmp.Diff(theirs, got); diff != "" {
+		t.Errorf("%s: -Debian +ours\n%s", line, diff)
+	}
+	if status != want.Exit {
+		t.Errorf("%s: exit status %d, ours %d (%v)", line, want.Exit, status, err)
+	}
+	if err == nil && want.Stderr != "" && status != 0 {
+		t.Errorf("%s: Debian says %q, we nothing", line, want.Stderr)
+	}
+}
+
+func withoutComm(s string) string {
+	var b strings.Builder
+	for l := range strings.Lines(s) {
+		if i := strings.Index(l, "comm"); i >= 0 {
+			l = l[:i]
+		}
+		b.WriteString(l)
+	}
+	return b.String()
+}
