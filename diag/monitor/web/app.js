@@ -236,6 +236,7 @@ function marks(u) {
   const ratio = devicePixelRatio;
   ctx.save();
   ctx.font = `600 ${10 * ratio}px system-ui, sans-serif`;
+  ctx.textAlign = "left"; // the axes leave another one
   const near = 14 * ratio;
   const drawn = []; // places with the rules that fired there
   for (const e of state.events) {
