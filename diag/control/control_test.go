@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -159,6 +160,7 @@ func TestStoppedProcess(t *testing.T) {
 	if err := stopped.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	waitStopped(t, stopped.cmd.Process.Pid)
 	list, err := control.Devices(control.Query{Timeout: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -170,6 +172,32 @@ func TestStoppedProcess(t *testing.T) {
 	}
 	if !found || !told {
 		t.Errorf("running found %v, stopped told %v: %+v", found, told, list)
+	}
+}
+
+// waitStopped waits until the kernel has all of a process stopped: the signal only
+// asks for it.
+func waitStopped(t *testing.T, pid int) {
+	t.Helper()
+	dir := fmt.Sprintf("/proc/%d/task", pid)
+	for until := time.Now().Add(time.Minute); ; runtime.Gosched() {
+		tasks, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		running := 0
+		for _, task := range tasks {
+			b, err := os.ReadFile(dir + "/" + task.Name() + "/stat")
+			if err == nil && !strings.Contains(string(b), ") T ") {
+				running++
+			}
+		}
+		if running == 0 {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("%d threads of process %d do not stop", running, pid)
+		}
 	}
 }
 

@@ -49,8 +49,8 @@ const (
 	// []snapshot.Device: those that processes of this host hold, from their control
 	// sockets. One without a name is a process that has not answered; Attr says why.
 	QueryVerbena = "verbena/dev"
-	QueryApp     = "app"         // snapshot.App
-	QuerySwitch  = "switch"      // snapshot.Switch
+	QueryApp     = "app"    // snapshot.App
+	QuerySwitch  = "switch" // snapshot.Switch
 )
 
 // AttrAnswer are the attributes of a device and of its ports, as ibv_query_device

@@ -40,7 +40,7 @@ var layers = []struct {
 	{"diag/read", []string{"diag/snapshot", "diag/source", "diag/joblog"}},
 	{"verbs/faultplan", []string{"ib", "clock", "link", "link/fault", "wire"}},
 	{"diag/control", []string{"diag/snapshot"}},
-	{"diag/simhost", []string{"fabric/...", "diag/snapshot", "diag/source", "diag/read"}},
+	{"diag/simhost", []string{"ib", "fabric/...", "diag/snapshot", "diag/source", "diag/read"}},
 	{"verbs", []string{"diag/snapshot", "diag/control", "rnic", "ib", "mem", "driver", "clock", "link/...", "frame", "verbs/...", "transport", "transport/dcqcn"}},
 	{"diag/export", []string{"diag/snapshot", "diag/counter"}},
 	{"diag/monitor", []string{"diag/snapshot", "diag/counter", "diag/doctor"}},
