@@ -49,10 +49,10 @@ func nftVerdict(chains []snapshot.NFTChain, iif string) verdict {
 				v = verdict{what: "drop", by: fmt.Sprintf("policy drop of chain %s %s %s", c.Family, c.Table, c.Name)}
 			}
 		}
-		switch {
-		case v.what == "drop":
+		switch v.what {
+		case "drop":
 			return v
-		case v.what == "unsure":
+		case "unsure":
 			out = v
 		}
 	}
