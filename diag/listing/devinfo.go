@@ -97,7 +97,7 @@ func devInfo(b []byte, s *snapshot.Snapshot, d *snapshot.Device, o DevInfoOption
 	}
 	for i := range d.Ports {
 		if o.Port == 0 || d.Ports[i].Number == o.Port {
-			b = devInfoPort(b, s, d, &d.Ports[i], o.Verbose)
+			b = devInfoPort(b, s, &d.Ports[i], o.Verbose)
 		}
 	}
 	return append(b, '\n')
@@ -132,7 +132,7 @@ func identity(d *snapshot.Device) (vendor, part, hw uint64) {
 	return vendor, part, hw
 }
 
-func devInfoPort(b []byte, s *snapshot.Snapshot, d *snapshot.Device, q *snapshot.Port, verbose bool) []byte {
+func devInfoPort(b []byte, s *snapshot.Snapshot, q *snapshot.Port, verbose bool) []byte {
 	p := func(format string, args ...any) { b = fmt.Appendf(b, format, args...) }
 	state := q.State.Or(0)
 	p("\t\tport:\t%d\n", q.Number)

@@ -1,7 +1,5 @@
 package listing
 
-import "strconv"
-
 // Words of the rdma tool.
 var (
 	portStates = []string{"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"}
@@ -104,5 +102,3 @@ func speedWord(code int) string {
 	}
 	return "invalid speed"
 }
-
-func hex0x(v uint64) string { return "0x" + strconv.FormatUint(v, 16) }
