@@ -456,7 +456,7 @@ func TestScopes(t *testing.T) {
 				continue
 			}
 			w.dev().Kind = k
-			applies := r.Scope == doctor.Both || r.Scope == doctor.Hardware && k == snapshot.Hardware || r.Scope == doctor.Software && k.Software() ||
+			applies := r.Scope == doctor.Both || r.Scope == doctor.Hardware && !k.Software() || r.Scope == doctor.Software && k.Software() ||
 				r.Scope == doctor.Ours && (k == snapshot.Verbena || k == snapshot.Sim)
 			if f := judge(w, r); !applies && f.Status != "none" {
 				t.Errorf("%s, which is for %s, says %s of a device of kind %s", row.rule, r.Scope, f.Status, k)
