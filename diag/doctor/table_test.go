@@ -282,7 +282,7 @@ var rows = []row{
 	when("L22", doctor.Warn, func(w *world) {
 		w.net().DCB.ETS = snapshot.Known(snapshot.ETS{TSA: [8]string{3: "ets"}, PrioTC: [8]int{3: 3}})
 	}),
-	{"L23", func(w *world, n float64) { w.after.Switch.Profiles[0].Kmin = uint64(n) }, 400_000, doctor.Fail, 399_999, doctor.Pass},
+	{"L23", func(w *world, n float64) { w.after.Switch.Profiles[0].Kmin = uint64(n) }, 400_001, doctor.Fail, 400_000, doctor.Pass},
 	{"L23", func(w *world, n float64) { w.after.Switch.Profiles[0].Kmax = uint64(n) }, 1_000_000, doctor.Fail, 999_999, doctor.Pass},
 
 	when("A01", doctor.Fail, all(lowLimit, printed("reg_mr", 12))),
