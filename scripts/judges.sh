@@ -124,11 +124,12 @@ if ! have_kernel "$backports"; then
   # shellcheck disable=SC1091
   codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
   mirror=$(apt-get indextargets --format '$(REPO_URI)' "Codename: $codename" "Created-By: Packages" 2>/dev/null | head -n 1)
+  [ -n "$mirror" ] || fail "apt has no source of $codename to take $codename-backports from"
   lists=$(mktemp -d)
   trap 'rm -rf "$lists"' EXIT
   chmod 755 "$lists"
   mkdir -p "$lists/lists/partial" "$lists/cache/archives/partial"
-  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${mirror:-http://deb.debian.org/debian} $codename-backports main" >"$lists/sources"
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $codename-backports main" >"$lists/sources"
   alone=(-o "Dir::Etc::SourceList=$lists/sources" -o Dir::Etc::SourceParts=- -o "Dir::State::Lists=$lists/lists" -o "Dir::Cache=$lists/cache")
   apt "${alone[@]}" update >"$lists/log" 2>&1 || { tail -n 5 "$lists/log"; fail "apt-get update of $codename-backports failed"; }
   unpack "$backports" "${alone[@]}"
