@@ -17,10 +17,6 @@ import (
 	"github.com/verbena-rdma/verbena/verbs"
 )
 
-// killedPeer, in the environment, makes this program a peer that connects and
-// connects until it is killed. It has the peer's address and port.
-const killedPeer = "VERBENA_TEST_KILLED_PEER"
-
 // killedPort is the UDP port of RoCE in these tests.
 const killedPort = 14794
 

@@ -17,6 +17,10 @@ import (
 	"github.com/verbena-rdma/verbena/verbs"
 )
 
+// killedPeer, in the environment, makes this program a peer that connects and
+// connects until it is killed. It has the peer's address and port.
+const killedPeer = "VERBENA_TEST_KILLED_PEER"
+
 func TestMain(m *testing.M) {
 	if to := os.Getenv(killedPeer); to != "" {
 		fmt.Fprintln(os.Stderr, runKilledPeer(to))
