@@ -63,7 +63,8 @@ func (c *Conn) InitiatorDepth() int { return c.depth }
 // ResponderResources returns how many READs and ATOMICs this end takes.
 func (c *Conn) ResponderResources() int { return c.holds }
 
-// Done is closed when the connection has ended, by whom or what ever.
+// Done is closed when the connection has ended, by whom or what ever, and before the
+// first receive of its queue pair is flushed where the peer has ended it.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
 // NextEvent returns the oldest event of the connection, and waits until there
@@ -112,7 +113,7 @@ func (c *Conn) Close() error {
 		}
 		down(c.qp)
 		c.m.machine.Abandon(now, c.id)
-		c.finish(Disconnected{})
+		c.finish(Disconnected{}, false)
 		return nil
 	})
 	if err != nil {
@@ -121,14 +122,22 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// finish marks the end of the connection; TimewaitExit may follow. Lock held.
-func (c *Conn) finish(e Event) {
-	if c.down {
-		return
+// finish marks the end of the connection, with toError moves the queue pair to Error,
+// and tells the program; TimewaitExit may follow. It is in this order so that who sees a
+// flushed completion finds Done closed, and who is told finds the queue pair in Error.
+// Lock held.
+func (c *Conn) finish(e Event, toError bool) {
+	first := !c.down
+	if first {
+		c.down = true
+		close(c.done)
 	}
-	c.down = true
-	c.push(e)
-	close(c.done)
+	if toError {
+		down(c.qp)
+	}
+	if first {
+		c.push(e)
+	}
 }
 
 // cmEvent implements user.
@@ -141,8 +150,7 @@ func (c *Conn) cmEvent(e *cm.Event) {
 			return
 		}
 		if e.Type != cm.EventReady {
-			down(c.qp)
-			c.finish(Disconnected{ByPeer: true})
+			c.finish(Disconnected{ByPeer: true}, true)
 			c.phase = over
 			c.signal()
 		}
@@ -155,7 +163,7 @@ func (c *Conn) cmEvent(e *cm.Event) {
 			e.Decode(&drep)
 			ev.Private = append([]byte(nil), drep.Private...)
 		}
-		c.finish(ev)
+		c.finish(ev, false)
 	case cm.EventTimewaitExit:
 		c.push(TimewaitExit{})
 		c.phase = over
@@ -166,7 +174,6 @@ func (c *Conn) cmEvent(e *cm.Event) {
 
 // disconnected: the peer ends the connection, or has forgotten it. Lock held.
 func (c *Conn) disconnected(e *cm.Event) {
-	down(c.qp)
 	ev := Disconnected{ByPeer: true}
 	if e.Attr == mad.AttrDREQ {
 		var dreq mad.DREQ
@@ -177,15 +184,12 @@ func (c *Conn) disconnected(e *cm.Event) {
 	if c.phase == making && c.answer == nil {
 		c.answer = e
 	}
-	c.finish(ev)
+	c.finish(ev, true)
 }
 
 // removed implements user.
 func (c *Conn) removed() {
-	if c.phase == live {
-		down(c.qp)
-	}
-	c.finish(DeviceRemoved{})
+	c.finish(DeviceRemoved{}, c.phase == live)
 	c.phase = over
 	c.signal()
 }
