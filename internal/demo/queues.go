@@ -150,7 +150,7 @@ func newFan(dev *verbs.Device, n int) (f *fan, err error) {
 	if f.cq, err = dev.CreateCQ(verbs.CQConfig{Depth: n * fanDepth, Vector: verbs.SpreadVectors}); err != nil {
 		return nil, err
 	}
-	if f.mr, err = pd.RegisterMR(make([]byte, messageSize), ib.LocalWrite|ib.RemoteAll); err != nil {
+	if f.mr, err = pd.RegisterMR(make([]byte, n*messageSize), ib.LocalWrite|ib.RemoteAll); err != nil {
 		return nil, err
 	}
 	for range n {
@@ -178,7 +178,7 @@ func (f *fan) write(ctx context.Context, to *verbs.MR, n int) error {
 			return nil
 		}
 		left[i]--
-		return f.qps[i].PostSend(ib.SendWR{Op: ib.Write, Flags: ib.Signaled, SGL: f.mr.SGE(0, messageSize), Remote: to.Remote(0)})
+		return f.qps[i].PostSend(ib.SendWR{Op: ib.Write, Flags: ib.Signaled, SGL: f.mr.SGE(0, messageSize), Remote: to.Remote(uint64(i * messageSize))})
 	}
 	for i, qp := range f.qps {
 		byQPN[qp.Num()], left[i] = i, n
