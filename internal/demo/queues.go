@@ -136,7 +136,7 @@ func queuesRow(ctx context.Context, cfg *QueuesConfig, how verbs.Steering) (r Qu
 }
 
 // fan is a device with many queue pairs that share one completion queue and one
-// region.
+// region, in which each has a place of its own: shards write at the same time.
 type fan struct {
 	dev *verbs.Device
 	cq  *verbs.CQ
@@ -178,7 +178,7 @@ func (f *fan) write(ctx context.Context, to *verbs.MR, n int) error {
 			return nil
 		}
 		left[i]--
-		return f.qps[i].PostSend(ib.SendWR{Op: ib.Write, Flags: ib.Signaled, SGL: f.mr.SGE(0, messageSize), Remote: to.Remote(uint64(i * messageSize))})
+		return f.qps[i].PostSend(ib.SendWR{Op: ib.Write, Flags: ib.Signaled, SGL: f.mr.SGE(0, messageSize), Remote: to.Remote(i*messageSize)})
 	}
 	for i, qp := range f.qps {
 		byQPN[qp.Num()], left[i] = i, n

@@ -33,6 +33,7 @@ const (
 type waiting struct {
 	frames [][]byte   // without addresses
 	next   clock.Time // not asked again before
+	asked  bool       // the host is asking: what is sent meanwhile waits
 	told   bool       // that it does not answer
 }
 
@@ -51,15 +52,17 @@ func (l *system) find(h *hop) bool {
 	}
 	if err == nil {
 		l.trigger(h.via)
+		h.asked = true
 	}
 	return false
 }
 
-// hold keeps the frames of a run until the neighbour is known, or drops them.
+// hold keeps the frames of a run until the neighbour is known, or drops them: those
+// that are too many, and those that nobody asks for.
 func (l *system) hold(h *hop, r *frame.Run) {
 	for off := 0; off < r.N; off += r.Seg {
 		b := r.Buf[off:min(off+r.Seg, r.N)]
-		if l.held+len(b) > maxHeld {
+		if !h.asked || l.held+len(b) > maxHeld {
 			l.cnt.TxUnresolved++
 			continue
 		}
@@ -119,7 +122,7 @@ func (l *system) forget(h *hop) {
 		l.held -= len(b)
 	}
 	l.cnt.TxUnresolved += uint64(len(h.frames))
-	h.frames = nil
+	h.frames, h.asked = nil, false
 }
 
 // neighbour asks the host's table.

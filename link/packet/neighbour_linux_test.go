@@ -100,13 +100,13 @@ func TestNeighbourThatNeverAnswers(t *testing.T) {
 	for range sent {
 		commit(t, a, addrA, nobody)
 	}
-	if n := a.Counters().TxUnresolved; n == 0 || n == sent {
+	n := a.Counters().TxUnresolved
+	e, early := a.Event() // on a slow machine the host gives up while frames are being sent
+	if n == 0 || n == sent && !early {
 		t.Errorf("%d of %d lost at once", n, sent)
 	}
-	var e link.Event
-	for end := time.Now().Add(deadline); ; {
-		var ok bool
-		if e, ok = a.Event(); ok {
+	for end := time.Now().Add(deadline); !early; {
+		if e, early = a.Event(); early {
 			break
 		}
 		if time.Now().After(end) {
@@ -118,8 +118,13 @@ func TestNeighbourThatNeverAnswers(t *testing.T) {
 		!strings.Contains(e.String(), "neighbour does not answer: 10.9.0.1 to 10.9.0.78: the neighbour 10.9.0.78 on v0") {
 		t.Errorf("%v", e)
 	}
-	if n := a.Counters().TxUnresolved; n != sent {
-		t.Errorf("%d of %d lost in the end", n, sent)
+	// Nothing waits for ever, whenever it was sent.
+	for end := time.Now().Add(deadline); a.Counters().TxUnresolved != sent; {
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d lost in the end", a.Counters().TxUnresolved, sent)
+		}
+		_, _ = a.Event()
+		_ = a.Wait(0, clock.Time(10*time.Millisecond))
 	}
 	// It comes up late.
 	c.b.Run("ip addr add 10.9.0.78/24 dev v1")
