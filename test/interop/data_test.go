@@ -5,6 +5,7 @@ package interop
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -51,8 +52,51 @@ func TestData(t *testing.T) {
 func testData(t *testing.T, typ ib.QPType, mtu ib.MTU, fam family, cfg verbs.Config) {
 	ctx := within(t, patience)
 	h := openHost(t, network(t), 2*dataBytes, cfg)
+	for n := 1; ; n++ {
+		what := tryData(ctx, h, typ, mtu, fam)
+		if what == "" {
+			break
+		}
+		if n == dataTries {
+			t.Fatalf("each of %d tries lost a message, the last one: %s; dropped: %v", n, what, drops(h.net))
+		}
+		t.Logf("try %d: lost, and %v does not repeat it: %s; dropped: %v", n, typ, what, drops(h.net))
+	}
+	h.clean()
+}
+
+// dataTries is how often an exchange over UC or UD is made, which may lose messages.
+// That is no verdict; other bytes than were sent are, in any try.
+const dataTries = 4
+
+// lost is the panic that ends a try in which a message did not come.
+type lost struct{ what string }
+
+// tryData moves messages of all sizes by all operations. It says what was lost, if the
+// transport may lose.
+func tryData(ctx context.Context, h *host, typ ib.QPType, mtu ib.MTU, fam family) (what string) {
+	t := h.t
 	before := h.account()
 	c := newPair(ctx, h, typ, fam, settings{mtu: mtu}, dataBytes)
+	c.p.unreliable = typ != ib.RC
+	defer func() {
+		r := recover()
+		if r == nil {
+			return
+		}
+		l, ok := r.(lost)
+		if !ok {
+			panic(r)
+		}
+		// What may still come belongs to nobody.
+		what = l.what
+		c.p.conn.Close()
+		if err := c.q.Close(); err != nil {
+			t.Error(err)
+		}
+		for wcs := make([]ib.WC, 16); h.cq.Poll(wcs) > 0; {
+		}
+	}()
 	d := &mover{pair: c, ctx: ctx, rng: rand.New(rand.NewPCG(seed(t), uint64(typ)<<8|uint64(mtu)))}
 	for _, n := range sizes(mtu) {
 		if typ == ib.UD {
@@ -75,7 +119,7 @@ func testData(t *testing.T, typ ib.QPType, mtu ib.MTU, fam family, cfg verbs.Con
 		}
 	}
 	before.settle()
-	h.clean()
+	return ""
 }
 
 // mover moves bytes over a pair. The first half of our memory is the source of what leaves, the second half the sink.
@@ -161,7 +205,16 @@ func length(sgl []ib.SGE) (n int) {
 // completed waits for one successful completion.
 func (d *mover) completed(what string) ib.WC {
 	d.h.t.Helper()
-	wcs, err := d.h.await(d.ctx, 1)
+	ctx := d.ctx
+	if d.p.unreliable {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lossPatience)
+		defer cancel()
+	}
+	wcs, err := d.h.await(ctx, 1)
+	if d.p.unreliable && errors.Is(err, context.DeadlineExceeded) {
+		panic(lost{what})
+	}
 	if err != nil {
 		d.h.clean()
 		d.h.t.Fatalf("%s: %v", what, err)
