@@ -25,13 +25,17 @@ func patternWord(lane int, off uint64) uint64 {
 	return z ^ z>>31
 }
 
-// laneOfPattern returns the lane whose pattern b begins with, or otherwise if
-// there is none.
-func laneOfPattern(b []byte, lanes, otherwise int) int {
+// leastMTU divides every path MTU: so many bytes at a multiple of it came in one
+// packet.
+const leastMTU = 256
+
+// laneOfPattern returns the lane whose pattern b, which is at off of its message,
+// begins with, or otherwise if there is none.
+func laneOfPattern(b []byte, off uint64, lanes, otherwise int) int {
 	n := min(len(b), 8)
 	var w [8]byte
 	for lane := range lanes {
-		binary.LittleEndian.PutUint64(w[:], patternWord(lane, 0))
+		binary.LittleEndian.PutUint64(w[:], patternWord(lane, off))
 		if string(b[:n]) == string(w[:n]) {
 			return lane
 		}
