@@ -178,7 +178,7 @@ func (f *fan) write(ctx context.Context, to *verbs.MR, n int) error {
 			return nil
 		}
 		left[i]--
-		return f.qps[i].PostSend(ib.SendWR{Op: ib.Write, Flags: ib.Signaled, SGL: f.mr.SGE(0, messageSize), Remote: to.Remote(i*messageSize)})
+		return f.qps[i].PostSend(ib.SendWR{Op: ib.Write, Flags: ib.Signaled, SGL: f.mr.SGE(0, messageSize), Remote: to.Remote(i * messageSize)})
 	}
 	for i, qp := range f.qps {
 		byQPN[qp.Num()], left[i] = i, n
