@@ -18,6 +18,7 @@ import (
 
 	"github.com/verbena-rdma/verbena/diag/control"
 	"github.com/verbena-rdma/verbena/diag/snapshot"
+	"github.com/verbena-rdma/verbena/internal/need"
 )
 
 // role is what the test's program does instead of testing.
@@ -204,7 +205,7 @@ func waitStopped(t *testing.T, pid int) {
 // Another user, here one without any rights, sees nothing and gets nothing.
 func TestAnotherUserSeesNothing(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root to become somebody else")
+		need.Missing(t, "needs root to become somebody else")
 	}
 	c := serve(t, "ctl_user")
 	self, err := os.ReadFile(os.Args[0])

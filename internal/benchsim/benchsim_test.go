@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/verbena-rdma/verbena/fabric/sim"
+	"github.com/verbena-rdma/verbena/internal/need"
 )
 
 // The tests' own binary is the child.
@@ -183,7 +184,7 @@ func TestChild(t *testing.T) {
 // Peak memory is known where there is a /proc.
 func TestPeakRSS(t *testing.T) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
-		t.Skip("no /proc here")
+		need.Missing(t, "no /proc here: %v", err)
 	}
 	if n := peakRSS(); n < 1<<20 || n > 1<<40 {
 		t.Errorf("%d bytes", n)

@@ -10,6 +10,7 @@ import (
 	"github.com/verbena-rdma/verbena/fabric/lab"
 	"github.com/verbena-rdma/verbena/fabric/report"
 	"github.com/verbena-rdma/verbena/fabric/result"
+	"github.com/verbena-rdma/verbena/internal/need"
 )
 
 // put writes a file into a directory of the test.
@@ -84,7 +85,7 @@ func TestFindErrorsAreOneLine(t *testing.T) {
 // A file that does not end is refused by its size, not read.
 func TestFindReadsNoMoreThanAScenarioHas(t *testing.T) {
 	if _, err := os.Stat("/dev/zero"); err != nil {
-		t.Skip("needs /dev/zero")
+		need.Missing(t, "needs /dev/zero: %v", err)
 	}
 	s, err := Find("/dev/zero")
 	if err != nil {
