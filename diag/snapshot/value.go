@@ -53,6 +53,7 @@ func (v Value[T]) Why() string {
 		return ""
 	case unreadable:
 		return v.why
+	case absent:
 	}
 	return "not recorded"
 }
@@ -87,6 +88,7 @@ func (v Value[T]) MarshalJSON() ([]byte, error) {
 		return json.Marshal(v.v)
 	case unreadable:
 		return json.Marshal(unread{v.why})
+	case absent:
 	}
 	return []byte("null"), nil
 }

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -135,7 +136,7 @@ func (l *Live) ethtool(ifname, what string) (any, error) {
 func (l *Live) rdma(query string) (any, error) {
 	c, err := opened(&l.clients.rdma, func() (*nldev.Client, error) { return nldev.Open(l.comm) })
 	if err != nil {
-		if Failed(err) == Failure("EPROTONOSUPPORT") {
+		if errors.Is(Failed(err), Failure("EPROTONOSUPPORT")) {
 			return nil, ErrNoEntry
 		}
 		return nil, err

@@ -123,7 +123,7 @@ func (d *recorded) failure(file string) error {
 // ReadFile implements Source.
 func (d *recorded) ReadFile(name string) ([]byte, error) {
 	b, err := d.tree.readFile(d.at(name), MaxFile)
-	if errors.Is(err, fs.ErrNotExist) || err == Failure("EISDIR") {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, Failure("EISDIR")) {
 		if why := d.failure(d.at(name)); !errors.Is(why, ErrNoEntry) {
 			return nil, why
 		}
