@@ -321,8 +321,8 @@ func TestDCQCNSharesAHop(t *testing.T) {
 			starved = fmt.Sprintf("only %d drops without DCQCN, which says nothing", off.drops)
 		}
 		if starved != "" {
-			if try == 3 {
-				t.Fatalf("three times the host had no time for this: %s", starved)
+			if try == 8 {
+				t.Fatalf("eight times the host had no time for this: %s", starved)
 			}
 			t.Logf("the host is starved: %s; again", starved)
 			continue
@@ -523,12 +523,14 @@ func checkICRCs(t *testing.T, name string, want int) {
 
 // hurry gives all threads of this process the highest priority that is not real
 // time until the test ends: what is measured is the network, not the scheduler.
+// Where the host does not let it, the test goes on without: a starved
+// measurement is recognised as one.
 func hurry(t *testing.T) {
 	t.Helper()
 	set := func(value int) {
 		tasks, err := os.ReadDir("/proc/self/task")
 		if err != nil {
-			t.Fatal(err)
+			t.Logf("no priority: %v", err)
 		}
 		for _, e := range tasks {
 			tid, err := strconv.Atoi(e.Name())
@@ -536,24 +538,23 @@ func hurry(t *testing.T) {
 				err = unix.Setpriority(unix.PRIO_PROCESS, tid, value)
 			}
 			if err != nil && !errors.Is(err, unix.ESRCH) {
-				t.Fatalf("priority of thread %s: %v", e.Name(), err)
+				t.Logf("priority of thread %s: %v", e.Name(), err)
 			}
 		}
 	}
 	was, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil {
-		t.Fatal(err)
+		t.Logf("no priority: %v", err)
+		return
 	}
 	// Where the scheduler groups by session, threads have their priority within
-	// the group, and the group has its own.
+	// the group, and the group has its own. A session without a group has an
+	// empty file.
 	const group = "/proc/self/autogroup"
-	if text, err := os.ReadFile(group); err == nil {
-		_, old, ok := strings.Cut(strings.TrimSpace(string(text)), " nice ")
-		if !ok {
-			t.Fatalf("%s: %q", group, text)
-		}
+	text, _ := os.ReadFile(group)
+	if _, old, ok := strings.Cut(strings.TrimSpace(string(text)), " nice "); ok {
 		if err := os.WriteFile(group, []byte("-20"), 0); err != nil {
-			t.Fatal(err)
+			t.Logf("no priority for the session: %v", err)
 		}
 		t.Cleanup(func() { _ = os.WriteFile(group, []byte(old), 0) })
 	}
