@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -10,6 +11,9 @@ import (
 
 	"github.com/verbena-rdma/verbena/diag/doctor"
 )
+
+// doctorUsage is the exit status where nothing was examined: 0 to 3 speak of the host.
+const doctorUsage = 4
 
 // doctorFlags is what doctor is told.
 type doctorFlags struct {
@@ -29,10 +33,18 @@ func (a app) doctorCommand() *cobra.Command {
 		Long: "Walks the operator's order: 1 the link, 2 counters, 3 the lossless path, 4 the program, 5 the host's\n" +
 			"network. Findings come with their values and the command that mends them, the likely root cause first.\n" +
 			"Nothing is changed and no command is run.\n\n" +
-			"Exit status: 0 nothing found, 1 a warning, 2 a failure, 3 nothing could be judged.",
+			"Exit status: 0 nothing found, 1 a warning, 2 a failure, 3 nothing could be judged, 4 wrong usage or a\n" +
+			"host that cannot be read.",
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), &s) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			err := a.doctor(c.Context(), &s)
+			if quiet := (*quietError)(nil); err == nil || errors.As(err, &quiet) {
+				return err
+			}
+			return &statusError{doctorUsage, err}
+		},
 	}
+	wrongFlags(c, doctorUsage)
 	s.host.flags(c)
 	f := c.Flags()
 	f.StringVar(&s.peer, "peer", "", "the other end: a `recording` of it")

@@ -100,7 +100,7 @@ func perfPort(s *snapshot.Snapshot, device string, number int) (*snapshot.Device
 	if device != "" {
 		d := s.Device(device)
 		if d == nil {
-			return nil, nil, fail(255, "perfquery: iberror: failed: Failed to open '%s' port '%d'", device, number)
+			return nil, nil, fail(255, "no device %s; verbena devices lists them", device)
 		}
 		if number == 0 && len(d.Ports) > 0 {
 			number = d.Ports[0].Number
@@ -108,7 +108,7 @@ func perfPort(s *snapshot.Snapshot, device string, number int) (*snapshot.Device
 		if q := port(d, number); q != nil {
 			return d, q, nil
 		}
-		return nil, nil, fail(255, "perfquery: iberror: failed: Failed to open '%s' port '%d'", device, number)
+		return nil, nil, fail(255, "%s has no port %d", device, number)
 	}
 	for i := range s.Devices {
 		d := &s.Devices[i]
@@ -119,7 +119,10 @@ func perfPort(s *snapshot.Snapshot, device string, number int) (*snapshot.Device
 			}
 		}
 	}
-	return nil, nil, fail(255, "perfquery: iberror: failed: Failed to open '(null)' port '%d'", number)
+	if len(s.Devices) == 0 {
+		return nil, nil, fail(255, "there is no RDMA device here")
+	}
+	return nil, nil, fail(255, "no device has an active port; name one with -C")
 }
 
 // RoCEMode is cma_roce_mode, the version that the connection manager takes for a port.
