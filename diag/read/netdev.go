@@ -36,8 +36,12 @@ func (r *reader) netdevs() {
 	if !sysfs {
 		names = nil
 	}
+	listed := make(map[string]bool, len(names))
+	for _, n := range names {
+		listed[n] = true
+	}
 	for n := range asked {
-		if !slices.Contains(names, n) {
+		if !listed[n] {
 			names = append(names, n)
 		}
 	}
