@@ -258,21 +258,23 @@ func (r *Rule) compileText(what, s string, lets map[string]bool) (text, error) {
 }
 
 // render writes a text; an expression without a value stands as <expression>.
-func (t text) render(e *env) string {
+func (t text) render(e *env) rendered {
 	var b strings.Builder
+	var r rendered
 	for _, p := range t {
 		if p.prog == nil {
 			b.WriteString(p.lit)
 			continue
 		}
-		v, err := expr.Run(p.prog, *e)
-		if err != nil || v == nil {
-			b.WriteString("<" + strings.TrimSpace(p.code) + ">")
-			continue
+		word := "<" + strings.TrimSpace(p.code) + ">"
+		if v, err := expr.Run(p.prog, *e); err == nil && v != nil {
+			word = format(v)
 		}
-		b.WriteString(format(v))
+		r.values = append(r.values, renderedValue{p.code, word})
+		b.WriteString(word)
 	}
-	return b.String()
+	r.text = b.String()
+	return r
 }
 
 // truth evaluates a condition; a condition that is not there does not hold.

@@ -374,7 +374,7 @@ func (r *row) find(rules []*doctor.Rule) *doctor.Rule {
 func judge(w *world, r *doctor.Rule) doctor.Finding {
 	rep := doctor.Examine(w.input(), []*doctor.Rule{r})
 	for _, f := range slices.Concat(rep.Findings, rep.Passed, rep.Skipped) {
-		if f.Where == where[r.Each] {
+		if slices.Contains(f.Places, where[r.Each]) {
 			return f
 		}
 	}
