@@ -41,6 +41,15 @@ func openTree(dir string, links bool) (*tree, error) {
 	return &tree{root: root, links: links, plain: map[string]bool{".": true}, names: map[string]map[string]bool{}}, nil
 }
 
+// Close closes the directory.
+func (t *tree) Close() error { return t.root.Close() }
+
+// isDir implements store.
+func (t *tree) isDir(name string) (bool, error) {
+	fi, err := t.look(name)
+	return err == nil && fi.IsDir(), err
+}
+
 // look says what is at a name.
 func (t *tree) look(name string) (fs.FileInfo, error) {
 	if !fs.ValidPath(name) {
