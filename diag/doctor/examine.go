@@ -161,9 +161,9 @@ func (r *Rule) fill(f *Finding, e *env, t *trace) {
 		f.Evidence = slices.Clone(t.seen)
 	}
 	quiet := *t
-	f.Cause, f.Why, f.verify = r.prog.cause.render(e).text, r.prog.why.render(e).text, r.prog.verify.render(e)
+	f.Cause, f.Why, f.verify = r.prog.cause.render(e, false).text, r.prog.why.render(e, false).text, r.prog.verify.render(e, true)
 	for i := range r.prog.fix {
-		f.fixes = append(f.fixes, r.prog.fix[i].render(e))
+		f.fixes = append(f.fixes, r.prog.fix[i].render(e, true))
 	}
 	*t = quiet
 }

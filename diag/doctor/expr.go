@@ -257,8 +257,9 @@ func (r *Rule) compileText(what, s string, lets map[string]bool) (text, error) {
 	return t, nil
 }
 
-// render writes a text; an expression without a value stands as <expression>.
-func (t text) render(e *env) rendered {
+// render writes a text; an expression without a value stands as <expression>. Values
+// are made short; in a command they are words of a shell, whatever a recording says.
+func (t text) render(e *env, command bool) rendered {
 	var b strings.Builder
 	var r rendered
 	for _, p := range t {
@@ -268,7 +269,10 @@ func (t text) render(e *env) rendered {
 		}
 		word := "<" + strings.TrimSpace(p.code) + ">"
 		if v, err := expr.Run(p.prog, *e); err == nil && v != nil {
-			word = format(v)
+			word = oneLine(format(v))
+			if command && strings.ContainsAny(word, shellSigns) {
+				word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+			}
 		}
 		r.values = append(r.values, renderedValue{p.code, word})
 		b.WriteString(word)
@@ -276,6 +280,9 @@ func (t text) render(e *env) rendered {
 	r.text = b.String()
 	return r
 }
+
+// shellSigns are those that a shell acts upon, but for the blank.
+const shellSigns = "$`;&|<>(){}[]*?!#~'\"\\^"
 
 // truth evaluates a condition; a condition that is not there does not hold.
 func truth(p *vm.Program, e *env) (bool, error) {

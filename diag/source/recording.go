@@ -251,7 +251,8 @@ func (d *recorded) swtch() ([]byte, error) {
 }
 
 // Lines cuts a log into lines without their ends; at most 100,000, and of a longer
-// one its last, since programs die at the end.
+// one its last, since programs die at the end. Of a line of more than 4 KB it keeps the
+// beginning.
 func Lines(b []byte) []string {
 	text := strings.ToValidUTF8(strings.TrimSuffix(string(b), "\n"), "\uFFFD")
 	lines := strings.Split(text, "\n")
@@ -259,9 +260,16 @@ func Lines(b []byte) []string {
 		lines = lines[len(lines)-maxLines:]
 	}
 	for i := range lines {
-		lines[i] = strings.TrimSuffix(lines[i], "\r")
+		line := strings.TrimSuffix(lines[i], "\r")
+		if len(line) > maxLine {
+			line = strings.Clone(strings.ToValidUTF8(line[:maxLine], ""))
+		}
+		lines[i] = line
 	}
 	return lines
 }
 
-const maxLines = 100_000
+const (
+	maxLines = 100_000
+	maxLine  = 4096 // bytes
+)
