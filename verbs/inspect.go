@@ -70,17 +70,21 @@ func (d *Device) Snapshot(resources bool) snapshot.Device {
 	if f := d.cmIDs.Load(); f != nil {
 		cmIDs = (*f)()
 	}
-	all := d.offspring()
+	var all children
+	var n census
+	if resources {
+		all = d.offspring()
+		n = all.census(len(d.shards))
+	} else {
+		n = d.count()
+		s.QPStates = n.states()
+	}
 	s.Resources = map[string]uint64{
-		"qp": uint64(len(all.qps)), "cq": uint64(len(all.cqs)), "mr": uint64(len(all.mrs)), "pd": uint64(len(all.pds)),
-		"srq": uint64(len(all.srqs)), "cm_id": uint64(len(cmIDs)), "ctx": 1,
+		"qp": n.qps, "cq": n.cqs, "mr": n.mrs, "pd": n.pds, "srq": n.srqs, "cm_id": uint64(len(cmIDs)), "ctx": 1,
 	}
 	for i, e := range d.shards {
 		links := e.link.Counters()
-		s.Queues = append(s.Queues, snapshot.Queue{Index: i, Counters: linkCounters(&links)})
-	}
-	for _, q := range all.qps {
-		s.Queues[q.shard.index].QPs++
+		s.Queues = append(s.Queues, snapshot.Queue{Index: i, QPs: n.byShard[i], Counters: linkCounters(&links)})
 	}
 	s.Faults = d.faultList()
 	if resources {

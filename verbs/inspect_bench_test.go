@@ -13,7 +13,7 @@ import (
 // BenchmarkSnapshot is what a look at a device costs, to and from JSON not included
 // but for the encoding: without lists as an exporter asks, and with them.
 func BenchmarkSnapshot(b *testing.B) {
-	for _, n := range []int{1, 10000} {
+	for _, n := range []int{1, 4000, 10000} {
 		d, err := verbs.Open(verbs.Config{Addr: netip.MustParseAddr("127.0.0.94"), Port: 47913, Control: verbs.ControlOff})
 		if err != nil {
 			b.Fatal(err)

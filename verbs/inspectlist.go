@@ -151,7 +151,7 @@ type qpView struct {
 	port  uint16
 	cc    DCQCN // the knobs are the configuration's: read only
 	state dcqcn.State
-	count rnic.CongestionStats
+	count rnic.Counters
 	rate  uint64
 }
 
@@ -163,7 +163,7 @@ func (v *qpView) take(q *QP, now clock.Time, device DCQCN) {
 	if q.dcqcn != nil {
 		v.cc = *q.dcqcn
 	}
-	v.count = a.QueryCongestion(q.qp)
+	a.ReadQPCounters(q.qp, &v.count)
 	if v.cc.On() {
 		v.state, v.rate = a.QueryRP(now, q.qp), a.RateNow(q.qp)
 	}
@@ -174,11 +174,8 @@ func (v *qpView) take(q *QP, now clock.Time, device DCQCN) {
 func (v *qpView) describe(params map[string]*dcqcn.Params) snapshot.QP {
 	a := &v.attr
 	s := snapshot.QP{
-		Port: int(a.Port), LQPN: uint32(v.qpn), Type: v.typ.String(), State: a.State.String(), PDN: snapshot.Known(v.pdn),
+		Port: int(a.Port), LQPN: uint32(v.qpn), Type: typeName(v.qpn == ib.QPGSI, v.typ), State: a.State.String(), PDN: snapshot.Known(v.pdn),
 		SQPSN: snapshot.Known(uint32(a.SQPSN)),
-	}
-	if v.qpn == ib.QPGSI {
-		s.Type = "GSI"
 	}
 	if v.typ != ib.UD {
 		s.RQPSN, s.PathMig = snapshot.Known(uint32(a.RQPSN)), snapshot.Known("MIGRATED")
@@ -193,17 +190,40 @@ func (v *qpView) describe(params map[string]*dcqcn.Params) snapshot.QP {
 	if v.port != 0 {
 		s.SourcePort = snapshot.Known(int(v.port))
 	}
-	if v.count != (rnic.CongestionStats{}) {
-		s.Counters = snapshot.Counters{
-			{Name: "np_cnp_sent", Value: snapshot.Known(v.count.Sent)},
-			{Name: "np_ecn_marked_roce_packets", Value: snapshot.Known(v.count.Marked)},
-			{Name: "rp_cnp_handled", Value: snapshot.Known(v.count.Handled)},
-		}
-	}
+	s.Counters = v.counters()
 	if v.cc.On() && v.qpn != ib.QPGSI {
 		s.Reaction = v.reaction(params)
 	}
 	return s
+}
+
+// counted are the counters of a queue pair that a snapshot has, under their names in
+// the counters of the device. Most queue pairs have met nothing but traffic: lists stay
+// short since what never happened is left out, but for the first four.
+var counted = []string{
+	"sent_pkts", "sent_bytes", "rcvd_pkts", "rcvd_bytes",
+	"retransmitted", "packet_seq_err", "local_ack_timeout_err", "rnr_nak_retry_err", "out_of_sequence",
+	"np_cnp_sent", "np_ecn_marked_roce_packets", "rp_cnp_handled",
+}
+
+// always is how many of them a queue pair that has sent or received anything has.
+const always = 4
+
+// counters are nil where nothing has been counted.
+func (v *qpView) counters() snapshot.Counters {
+	var all snapshot.Counters
+	traffic := false
+	for i, name := range counted {
+		n, _ := v.count.Get(name)
+		traffic = traffic || n > 0
+		if n > 0 || i < always {
+			all = append(all, snapshot.Counter{Name: name, Value: snapshot.Known(n)})
+		}
+	}
+	if !traffic {
+		return nil
+	}
+	return byName(all)
 }
 
 func (v *qpView) reaction(params map[string]*dcqcn.Params) *snapshot.Reaction {

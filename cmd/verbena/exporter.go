@@ -53,7 +53,7 @@ func (a app) exporter(ctx context.Context, s *exporterFlags) error {
 		return err
 	}
 	defer live.Close()
-	opt := read.Options{Exclude: s.exclude, NoSystem: true, NoApp: true}
+	opt := read.Options{Exclude: s.exclude, NoSystem: true, NoApp: true, NoAttr: true, Counters: true, OwnCounts: s.perQP == 0}
 	c := export.New(func() *snapshot.Snapshot { return read.Host(live, opt) },
 		export.Options{Compat: s.compat, PerQP: s.perQP, Version: buildVersion()})
 	if s.once {

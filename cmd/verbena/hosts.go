@@ -58,9 +58,12 @@ func (h *hostFlags) live() (*source.Live, error) {
 		cfg.App.Log = lines
 	}
 	if h.procRoot == "/proc" { // sockets are this namespace's, whatever is mounted elsewhere
-		cfg.Extra = map[string]func() (any, error){source.QueryVerbena: func() (any, error) {
-			return control.Devices(control.Query{Resources: true})
-		}}
+		ask := func(q control.Query) func() (any, error) {
+			return func() (any, error) { return control.Devices(q) }
+		}
+		cfg.Extra = map[string]func() (any, error){
+			source.QueryVerbena: ask(control.Query{Resources: true}), source.QueryVerbenaCounts: ask(control.Query{}),
+		}
 	}
 	return source.NewLive(cfg)
 }

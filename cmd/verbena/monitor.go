@@ -105,7 +105,7 @@ func (a app) monitor(ctx context.Context, s *monitorFlags, dirs []string) error 
 
 // liveHost is this host: counters at every look, all of it for the doctor.
 func liveHost(live *source.Live, exclude []string) monitor.Host {
-	counters := read.Options{Exclude: exclude, NoResources: true, NoSystem: true, NoApp: true}
+	counters := read.Options{Exclude: exclude, NoResources: true, NoSystem: true, NoApp: true, Counters: true}
 	return monitor.Host{
 		Name: "this host",
 		Look: func() *snapshot.Snapshot { return read.Host(live, counters) },

@@ -23,6 +23,10 @@ type PFC struct {
 	Any    bool // there is a counter at all
 }
 
+// PFCOfPort reads the counters of a port: our own devices, which may be Ethernet ports
+// of their own, count PFC there.
+func PFCOfPort(p *snapshot.Port) PFC { return PFCOf(&snapshot.Netdev{Ethtool: p.HWCounters}) }
+
 // PFCOf reads the statistics of an interface, ethtool -S. Names of mlx5, bnxt_en,
 // ice and i40e, and mlx4 are known; where there are none, the frames are those of
 // 802.1Qbb that the kernel asks drivers for.

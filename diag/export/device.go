@@ -52,6 +52,9 @@ func (s *scrape) device(d *snapshot.Device, opt Options) {
 // qps counts queue pairs by state, and sends the counters of the first of them. Their
 // numbers come and go, so that they are series on demand only.
 func (s *scrape) qps(d *snapshot.Device, most int) {
+	for _, g := range d.QPStates {
+		s.sample("rdma_qps", float64(g.N), d.Name, strconv.Itoa(g.Port), g.Type, g.State)
+	}
 	all, ok := d.QPs.Get()
 	if !ok {
 		if !d.QPs.IsZero() {

@@ -75,6 +75,13 @@ func (s *scrape) port(d *snapshot.Device, p *snapshot.Port) {
 		s.reading("rdma_port_raw_total", c.Value, 1, at[0], at[1], at[2], c.Name)
 	}
 	s.hardware(counter.Of(d), p.HWCounters, at)
+	if d.Kind == snapshot.Verbena {
+		pfc := counter.PFCOfPort(p)
+		for prio := range 8 {
+			s.pause(at[0], at[2], "rx", prio, &pfc.Rx[prio])
+			s.pause(at[0], at[2], "tx", prio, &pfc.Tx[prio])
+		}
+	}
 }
 
 // hardware sends hw_counters: each under the driver's name, and those that have one

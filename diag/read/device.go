@@ -70,7 +70,7 @@ func (r *reader) devices() {
 // own adds the devices that processes of this host hold. The kernel does not know
 // them; a name that it knows is its own device.
 func (r *reader) own() {
-	for _, d := range ask[[]snapshot.Device](r, source.QueryVerbena).Or(nil) {
+	for _, d := range r.held() {
 		switch {
 		case d.Name == "":
 			r.problem(source.QueryVerbena, clean(d.Attr.Why()))
@@ -84,7 +84,7 @@ func (r *reader) own() {
 		case !r.opt.wants(d.Name) || len(r.snap.Devices) >= maxDevices:
 			continue
 		}
-		if r.opt.NoResources {
+		if r.opt.NoResources || r.opt.OwnCounts {
 			d.QPs, d.CQs, d.MRs, d.PDs = snapshot.Value[[]snapshot.QP]{}, snapshot.Value[[]snapshot.CQ]{}, snapshot.Value[[]snapshot.MR]{}, snapshot.Value[[]snapshot.PD]{}
 			d.CMIDs, d.SRQs, d.Contexts = snapshot.Value[[]snapshot.CMID]{}, snapshot.Value[[]snapshot.SRQ]{}, snapshot.Value[[]snapshot.Context]{}
 		}
@@ -96,6 +96,16 @@ func (r *reader) own() {
 		}
 		r.snap.Devices = append(r.snap.Devices, d)
 	}
+}
+
+// held asks for devices that processes hold.
+func (r *reader) held() []snapshot.Device {
+	if r.opt.NoResources || r.opt.OwnCounts {
+		if v := ask[[]snapshot.Device](r, source.QueryVerbenaCounts); !v.IsZero() {
+			return v.Or(nil)
+		}
+	}
+	return ask[[]snapshot.Device](r, source.QueryVerbena).Or(nil)
 }
 
 func (r *reader) device(name string, asked snapshot.Device) snapshot.Device {
@@ -162,7 +172,7 @@ func (r *reader) uverbs() map[string]uverbsOf {
 }
 
 func (r *reader) attributes(d *snapshot.Device) {
-	if r.opt.NoResources { // no device is opened
+	if r.opt.NoResources || r.opt.NoAttr { // no device is opened
 		return
 	}
 	v := ask[source.AttrAnswer](r, fmt.Sprintf(source.QueryAttr, d.Name))

@@ -15,6 +15,9 @@ type Options struct {
 	Devices     []string // only these devices, by name; none for all
 	Exclude     []string // not these, not even a file of theirs
 	NoResources bool     // no queue pairs, memory regions and so on, nor what only an opened device tells
+	OwnCounts   bool     // of devices that processes of ours hold how many objects there are, no lists of them
+	NoAttr      bool     // nothing that only an opened device tells
+	Counters    bool     // of interfaces only those of RDMA ports, and only link, counters and PFC: for those who look every second
 	NoNetdevs   bool     // no network interfaces
 	NoSystem    bool     // no routes, sysctl, firewall, modules and so on
 	NoApp       bool     // no application and no switch

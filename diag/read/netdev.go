@@ -45,6 +45,10 @@ func (r *reader) netdevs() {
 			names = append(names, n)
 		}
 	}
+	if r.opt.Counters {
+		r.counted(names, asked, sysfs)
+		return
+	}
 	addrs := ask[map[string][]snapshot.Address](r, source.QueryAddresses).Or(nil)
 	if len(names) == 0 && !links.IsKnown() {
 		names = r.mentioned(addrs)
@@ -59,6 +63,59 @@ func (r *reader) netdevs() {
 	slices.SortStableFunc(r.snap.Netdevs, func(a, b snapshot.Netdev) int {
 		return cmp.Or(cmp.Compare(a.Index.Or(1<<30), b.Index.Or(1<<30)), snapshot.Natural(a.Name, b.Name))
 	})
+}
+
+// trafficStatistics are the files of statistics/ that are counted.
+var trafficStatistics = []string{"rx_bytes", "rx_dropped", "rx_errors", "rx_packets", "tx_bytes", "tx_dropped", "tx_errors", "tx_packets"}
+
+// counted reads the counters of interfaces that carry RDMA: those of ports, and what is
+// below a bond or VLAN of theirs, where the hardware counts.
+func (r *reader) counted(names []string, asked map[string]snapshot.Netdev, sysfs bool) {
+	ours := map[string]bool{}
+	for i := range r.snap.Devices {
+		for j := range r.snap.Devices[i].Ports {
+			ours[r.snap.Devices[i].Ports[j].Netdev.Or("")] = true
+		}
+	}
+	delete(ours, "")
+	below := map[string]bool{}
+	for _, n := range names {
+		d := asked[n]
+		below[n] = ours[d.Master.Or("")]
+		if p := d.Parent.Or(""); ours[n] && p != "" {
+			ours[p] = true
+		}
+	}
+	for _, n := range names {
+		if !ours[n] && !below[n] {
+			continue
+		}
+		d := asked[n]
+		d.Name = n
+		if sysfs {
+			dir := classNet + "/" + n + "/"
+			d.CarrierChanges = value(r, dir+"carrier_changes", unsigned)
+			if !d.Carrier.IsKnown() {
+				d.Carrier = quiet(r, dir+"carrier", flag)
+			}
+			if !d.MTU.IsKnown() {
+				d.MTU = value(r, dir+"mtu", number)
+			}
+			for _, s := range trafficStatistics {
+				if v := value(r, dir+"statistics/"+s, unsigned); !v.IsZero() {
+					d.Statistics = append(d.Statistics, snapshot.Counter{Name: s, Value: v})
+				}
+			}
+		}
+		stats := ask[snapshot.Counters](r, fmt.Sprintf(source.QueryEthtool, n))
+		d.Ethtool = stats.Or(nil)
+		if !stats.IsKnown() && !stats.IsZero() {
+			d.Why = stats.Why()
+		}
+		v := ask[snapshot.DCB](r, fmt.Sprintf(source.QueryDCB, n))
+		d.DCB.PFC = v.Or(snapshot.DCB{}).PFC
+		r.snap.Netdevs = append(r.snap.Netdevs, d)
+	}
 }
 
 // mentioned are the interfaces of a recording without a list of them: those that have

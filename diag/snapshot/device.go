@@ -41,6 +41,7 @@ type Device struct {
 	Counters Counters `json:"counters,omitempty"` // hw_counters of the device itself
 
 	Resources map[string]uint64 `json:"resources,omitempty"` // objects by kind: qp, cq, mr, pd, cm_id, ctx, srq
+	QPStates  []QPCount         `json:"qp_states,omitempty"` // of our own devices, where QPs is not asked for
 	QPs       Value[[]QP]       `json:"qps,omitzero"`
 	CQs       Value[[]CQ]       `json:"cqs,omitzero"`
 	MRs       Value[[]MR]       `json:"mrs,omitzero"`
@@ -162,6 +163,14 @@ type QP struct {
 	SourcePort   Value[int]    `json:"source_port,omitzero"`
 	Counters     Counters      `json:"counters,omitempty"`
 	Reaction     *Reaction     `json:"dcqcn,omitempty"` // nil where DCQCN is off or not known
+}
+
+// QPCount is how many queue pairs of a type are in a state; words are those of [QP].
+type QPCount struct {
+	Port  int    `json:"port,omitempty"` // 0 before they have one
+	Type  string `json:"type"`
+	State string `json:"state"`
+	N     uint64 `json:"n"`
 }
 
 // Reaction is the reaction point of a queue pair (SIGCOMM'15 DCQCN §3). Rates are in

@@ -49,8 +49,12 @@ const (
 	// []snapshot.Device: those that processes of this host hold, from their control
 	// sockets. One without a name is a process that has not answered; Attr says why.
 	QueryVerbena = "verbena/dev"
-	QueryApp     = "app"    // snapshot.App
-	QuerySwitch  = "switch" // snapshot.Switch
+	// The same without lists of objects: how many there are, for those who ask every
+	// second. Who has no answer to it is asked for QueryVerbena.
+	QueryVerbenaCounts = "verbena/count"
+
+	QueryApp    = "app"    // snapshot.App
+	QuerySwitch = "switch" // snapshot.Switch
 )
 
 // AttrAnswer are the attributes of a device and of its ports, as ibv_query_device
