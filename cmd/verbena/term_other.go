@@ -2,7 +2,18 @@
 
 package main
 
-import "os"
+import (
+	"errors"
+	"os"
+)
 
 // terminalSize is not known here: frames follow one another.
 func terminalSize(*os.File) (width, height int, ok bool) { return 0, 0, false }
+
+func notifyResize(chan os.Signal) {}
+
+func stopResize(chan os.Signal) {}
+
+func keysAtOnce(*os.File) (func(), error) { return nil, errors.ErrUnsupported }
+
+func readKeys(*os.File, []byte) (int, error) { return 0, errors.ErrUnsupported }

@@ -2,9 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -24,40 +23,29 @@ func (a app) topCommand() *cobra.Command {
 		Use:   "top",
 		Short: "Watch rates, retransmissions, CNPs, ECN marks and pause by priority",
 		Long: "Shows each port's rates, retransmissions, requests out of sequence, CNPs and ECN marks a second, the priorities\n" +
-			"that pause, and the busiest of our own queue pairs; busiest first. Ctrl-C ends it. --host shows a recording's window.",
+			"that pause, and the busiest queue pairs; of the kernel's devices and of Verbena's in all processes of yours, busiest\n" +
+			"first. q or Ctrl-C ends it. With --json it prints a line for each interval, with --once one document. --host shows\n" +
+			"a recording's window.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if interval < 100*time.Millisecond || interval > maxInterval {
 				return fmt.Errorf("--interval is %v, must be 100ms to %v", interval, maxInterval)
-			}
-			if l.asJSON {
-				return errors.New("--json: verbena snapshot and verbena exporter give the numbers")
 			}
 			if l.dir != "" {
 				w, err := recordedWindow(l.dir, read.Options{NoSystem: true})
 				if err != nil {
 					return err
 				}
-				_, err = a.out.Write(listing.Top(w, 80, 0))
-				return err
+				return a.frame(listing.TopOf(w), l.asJSON, nil)
 			}
 			return a.top(cmd.Context(), &l, interval, once)
 		},
 	}
 	l.flags(cmd)
 	cmd.Flags().DurationVar(&interval, "interval", time.Second, "time between frames")
-	cmd.Flags().BoolVar(&once, "once", false, "one frame without clearing the screen")
+	cmd.Flags().BoolVar(&once, "once", false, "one frame, after one interval, and end")
 	return cmd
 }
-
-// Sequences of ANSI terminals: the other screen without a cursor, and back; home, and
-// to the end of line or screen.
-const (
-	termEnter = "\x1b[?1049h\x1b[?25l"
-	termLeave = "\x1b[?25h\x1b[?1049l"
-	termHome  = "\x1b[H"
-	termClear = "\x1b[J"
-)
 
 func (a app) top(ctx context.Context, l *listFlags, interval time.Duration, once bool) error {
 	live, err := l.live()
@@ -65,48 +53,65 @@ func (a app) top(ctx context.Context, l *listFlags, interval time.Duration, once
 		return err
 	}
 	defer live.Close()
-	opt := read.Options{NoSystem: true, NoApp: true, NoResources: true}
+	opt := read.Options{NoSystem: true, NoApp: true, NoAttr: true, Counters: true}
 	w := snapshot.Window{After: read.Host(live, opt)}
-	_, _, terminal := terminalSize(os.Stdout)
-	screen := terminal && !once
-	if screen {
-		if _, err := io.WriteString(a.out, termEnter); err != nil {
+	var s *screen
+	if out, ok := a.terminal(); ok && !once && !l.asJSON {
+		s = openScreen(a.in, out, os.Getenv("NO_COLOR") == "")
+		defer s.close()
+		if err := a.frame(listing.TopOf(w), false, s); err != nil { // what there is, before there are rates
 			return err
 		}
-		defer func() { _, _ = io.WriteString(a.out, termLeave) }()
 	}
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
+	f := listing.TopOf(w)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil // Ctrl-C is how it ends
+		case <-s.quit():
+			return nil
+		case <-s.resized():
 		case <-tick.C:
+			w.Before, w.After = w.After, read.Host(live, opt)
+			f = listing.TopOf(w)
 		}
-		w.Before, w.After = w.After, read.Host(live, opt)
-		if err := a.frame(w, screen); err != nil || once {
+		if err := a.frame(f, l.asJSON, s); err != nil || once {
 			return err
 		}
 	}
 }
 
-// frame draws one frame in the size that the terminal has now.
-func (a app) frame(w snapshot.Window, screen bool) error {
-	if !screen {
-		_, err := a.out.Write(listing.Top(w, 80, 0))
-		return err
+// terminal is the terminal that the command writes to.
+func (a app) terminal() (*os.File, bool) {
+	out := a.out
+	if c, ok := out.(*counter); ok {
+		out = c.w
 	}
-	width, height, ok := terminalSize(os.Stdout)
+	f, ok := out.(*os.File)
 	if !ok {
-		width, height = 80, 24
+		return nil, false
 	}
-	out := []byte(termHome)
-	for _, c := range listing.Top(w, width, max(height-1, 1)) {
-		if c == '\n' {
-			out = append(out, "\x1b[K\r"...)
+	_, _, ok = terminalSize(f)
+	return f, ok
+}
+
+// frame writes one frame: on a screen in the size that it has now, else one after
+// another.
+func (a app) frame(f *listing.TopFrame, asJSON bool, s *screen) error {
+	switch {
+	case asJSON:
+		b, err := json.Marshal(f)
+		if err != nil {
+			return err
 		}
-		out = append(out, c)
+		_, err = a.out.Write(append(b, '\n'))
+		return err
+	case s != nil:
+		width, height := s.size()
+		return s.draw(f.Text(width, max(height-1, 1), s.colour))
 	}
-	_, err := a.out.Write(append(out, termClear...))
+	_, err := a.out.Write(f.Text(80, 0, false))
 	return err
 }
