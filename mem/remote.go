@@ -37,6 +37,30 @@ func (r *Region) At(va uint64, n int) Frag {
 	return r.frag(va-r.Base, uint64(n))
 }
 
+// ReadAt returns the n bytes at address va for the answer to a peer, which Remote
+// has granted. What a window opens that another shard may bind anew, it copies
+// into *buf, which it makes long enough: whoever sends them later must not look
+// at memory that is open no longer. It returns FaultKey if the window is that
+// already. The rest is as in At.
+func (r *Region) ReadAt(va uint64, n int, buf *[]byte) (Frag, Fault) {
+	f := r.At(va, n)
+	if f.Data == nil || r.win == nil || !r.enter() {
+		return f, FaultNone
+	}
+	fault := r.current()
+	if fault == FaultNone {
+		if cap(*buf) < n {
+			*buf = make([]byte, n)
+		}
+		f.Data = (*buf)[:copy((*buf)[:n], f.Data)]
+	}
+	r.exit()
+	if fault != FaultNone {
+		return Frag{}, fault
+	}
+	return f, FaultNone
+}
+
 func (r *Region) frag(off, n uint64) Frag {
 	if r.data == nil {
 		return Frag{Phantom: int(n)}

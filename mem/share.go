@@ -9,8 +9,9 @@ package mem
 // peers may come through those of type 1. So they are kept apart and behind a
 // lock, and what a bound window opens is never changed: a bind or unbind puts
 // another Region in its place. A write through a window asks again, with the
-// lock, whether it is still that; so once a bind has completed, nothing is
-// written by what was bound before.
+// lock, whether it is still that, and so does a read, which copies with the lock;
+// so once a bind has completed, nothing is written or read by what was bound
+// before. A packet that leaves later has what the memory held before the bind.
 
 // Locker is a lock, as sync.Mutex is one.
 type Locker interface {

@@ -2,6 +2,7 @@ package mem
 
 import (
 	"math"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -293,6 +294,91 @@ func TestWindowsDoNotAllocate(t *testing.T) {
 		b.RKey = b.RKey&^0xFF | (b.RKey+1)&0xFF
 		if tab.Bind(1, 7, &b) != FaultNone || tab.Invalidate(1, 7, b.RKey) != FaultNone {
 			t.Fatal("refused")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// One shard answers a READ through a window, another binds the window anew
+// meanwhile: what comes before the bind has the bytes of before, whatever becomes
+// of the memory then, and what comes behind it gets nothing.
+func TestReadWhileAnotherShardBinds(t *testing.T) {
+	for _, kind := range []WindowKind{Window1, Window2A, Window2B} {
+		serving := newTestTable()
+		binding := serving.Share(&sync.Mutex{})
+		data := []byte("0123456789abcdef")
+		mr := mustRegister(t, serving, 1, data, 0x1000, bindAll)
+		w := serving.AllocWindow(1, kind)
+		b := ib.Bind{RKey: w.RKey(), LKey: mr.LKey, Addr: 0x1004, Len: 8, Access: ib.RemoteRead}
+		if f := binding.Bind(1, 7, &b); f != FaultNone {
+			t.Fatal(f)
+		}
+		r, f := serving.Remote(1, 7, b.RKey, 0x1004, 8, ib.RemoteRead)
+		if f != FaultNone {
+			t.Fatal(f)
+		}
+		var buf []byte
+		got, f := r.ReadAt(0x1004, 8, &buf)
+		if f != FaultNone {
+			t.Fatal(f)
+		}
+		if kind == Window1 {
+			b.Addr, b.Len = 0x1000, 2
+			f = binding.Bind(1, 7, &b)
+		} else {
+			f = binding.Invalidate(1, 7, b.RKey)
+		}
+		if f != FaultNone {
+			t.Fatal(f)
+		}
+		copy(data, "secret secret...")
+		if string(got.Data) != "456789ab" {
+			t.Errorf("%v: the answer on its way has become %q", kind, got.Data)
+		}
+		if got, f := r.ReadAt(0x1004, 8, &buf); f != FaultKey || got.Len() != 0 {
+			t.Errorf("%v: behind the bind %q, %v", kind, got.Data, f)
+		}
+	}
+}
+
+// Regions and the windows of a device with one shard are read where they are.
+func TestReadAtDoesNotCopy(t *testing.T) {
+	tab := newTestTable()
+	data := []byte("0123456789abcdef")
+	mr := mustRegister(t, tab, 1, data, 0x1000, bindAll)
+	w := tab.AllocWindow(1, Window1)
+	if f := tab.Bind(1, 7, &ib.Bind{RKey: w.RKey(), LKey: mr.LKey, Addr: 0x1000, Len: 16, Access: ib.RemoteRead}); f != FaultNone {
+		t.Fatal(f)
+	}
+	for _, key := range []ib.RKey{mr.RKey, w.RKey()} {
+		r, f := tab.Remote(1, 7, key, 0x1004, 8, ib.RemoteRead)
+		if f != FaultNone {
+			t.Fatal(f)
+		}
+		if got, f := r.ReadAt(0x1004, 8, nil); f != FaultNone || &got.Data[0] != &data[4] || got.Len() != 8 {
+			t.Errorf("%q, %v", got.Data, f)
+		}
+	}
+}
+
+// A copy takes the memory that there is.
+func TestReadsThroughWindowsDoNotAllocate(t *testing.T) {
+	tab := newTestTable()
+	tab.Share(&sync.Mutex{})
+	mr := mustRegister(t, tab, 1, make([]byte, 4096), 0x1000, bindAll)
+	w := tab.AllocWindow(1, Window1)
+	if f := tab.Bind(1, 7, &ib.Bind{RKey: w.RKey(), LKey: mr.LKey, Addr: 0x1000, Len: 4096, Access: ib.RemoteRead}); f != FaultNone {
+		t.Fatal(f)
+	}
+	buf := make([]byte, 0, 4096)
+	if n := testing.AllocsPerRun(1000, func() {
+		r, f := tab.Remote(1, 7, w.RKey(), 0x1000, 4096, ib.RemoteRead)
+		if f == FaultNone {
+			_, f = r.ReadAt(0x1000, 4096, &buf)
+		}
+		if f != FaultNone {
+			t.Fatal(f)
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

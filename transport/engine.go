@@ -141,6 +141,7 @@ type Scratch struct {
 	WC    ib.WC
 	Word  [8]byte
 	Frags []mem.Frag // payload of the packet that Next has described
+	Copy  []byte     // its bytes, where they must not be looked at later: see [mem.Region.ReadAt]
 }
 
 // ReceivePD returns the protection domain that receives are checked against:

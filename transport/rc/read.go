@@ -51,7 +51,12 @@ func (e *Engine) nextResponse() (transport.Head, bool) {
 	}
 	off := uint64(s.cur.Sub(s.first)) * uint64(e.mtu)
 	n := int(min(uint64(e.mtu), uint64(s.len)-off))
+	sc := e.cfg.Scratch
+	var frag mem.Frag
 	reg, f := e.cfg.Mem.Remote(e.cfg.PD, e.cfg.QPN, s.rkey, s.va+off, uint64(n), ib.RemoteRead)
+	if f == mem.FaultNone {
+		frag, f = reg.ReadAt(s.va+off, n, &sc.Copy)
+	}
 	if f != mem.FaultNone && !s.fresh {
 		e.cfg.Sink.Drop(transport.DropAccess)
 		r.saved.frontDone()
@@ -63,10 +68,9 @@ func (e *Engine) nextResponse() (transport.Head, bool) {
 		r.nakDue, r.nakPSN, r.nakSyndrome = true, s.cur, wire.NAKSyndrome(wire.NAKRemoteAccess)
 		return e.nextAnswer(pickNAK)
 	}
-	sc := e.cfg.Scratch
 	sc.Frags = sc.Frags[:0]
 	if n > 0 {
-		sc.Frags = append(sc.Frags, reg.At(s.va+off, n))
+		sc.Frags = append(sc.Frags, frag)
 	}
 	e.pick = pick{kind: pickResponse, n: int32(n)}
 	return transport.Head{WireLen: wireLen(s.op(), n)}, true
