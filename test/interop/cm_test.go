@@ -99,7 +99,7 @@ func TestRTUOfLinuxIsLost(t *testing.T) {
 	b := &cmBench{net: network(t), program: program}
 	for _, c := range conversations()[:2] { // those whose client speaks first
 		t.Run(c.name, func(t *testing.T) {
-			out := b.weServe(t, c, ipv4, "-fault", "drop 2nd qp=0x1 in")
+			out := b.weServe(t, c, ipv4, "-lose-rtu")
 			if !strings.Contains(out, "established, with RTU: false") {
 				t.Errorf("ours:\n%s", out)
 			}

@@ -52,33 +52,32 @@ func TestData(t *testing.T) {
 func testData(t *testing.T, typ ib.QPType, mtu ib.MTU, fam family, cfg verbs.Config) {
 	ctx := within(t, patience)
 	h := openHost(t, network(t), 2*dataBytes, cfg)
-	for n := 1; ; n++ {
-		what := tryData(ctx, h, typ, mtu, fam)
-		if what == "" {
-			break
-		}
-		if n == dataTries {
-			t.Fatalf("each of %d tries lost a message, the last one: %s; dropped: %v", n, what, drops(h.net))
-		}
-		t.Logf("try %d: lost, and %v does not repeat it: %s; dropped: %v", n, typ, what, drops(h.net))
-	}
+	h.unlessLost(typ, func() {
+		before := h.account()
+		c := h.pairThatMayLose(ctx, typ, fam, settings{mtu: mtu})
+		moveAll(&mover{pair: c, ctx: ctx, rng: rand.New(rand.NewPCG(seed(t), uint64(typ)<<8|uint64(mtu)))}, mtu)
+		before.settle()
+	})
 	h.clean()
 }
 
-// dataTries is how often an exchange over UC or UD is made, which may lose messages.
-// That is no verdict; other bytes than were sent are, in any try.
-const dataTries = 4
+// unlessLost makes an exchange, over UC and UD again until a try has lost nothing.
+func (h *host) unlessLost(typ ib.QPType, exchange func()) {
+	h.t.Helper()
+	for n := 1; ; n++ {
+		what := h.try(exchange)
+		switch {
+		case what == "":
+			return
+		case n == dataTries:
+			h.t.Fatalf("each of %d tries lost a message, the last one: %s; dropped: %v", n, what, drops(h.net))
+		}
+		h.t.Logf("try %d: lost, and %v does not repeat it: %s; dropped: %v", n, typ, what, drops(h.net))
+	}
+}
 
-// lost is the panic that ends a try in which a message did not come.
-type lost struct{ what string }
-
-// tryData moves messages of all sizes by all operations. It says what was lost, if the
-// transport may lose.
-func tryData(ctx context.Context, h *host, typ ib.QPType, mtu ib.MTU, fam family) (what string) {
-	t := h.t
-	before := h.account()
-	c := newPair(ctx, h, typ, fam, settings{mtu: mtu}, dataBytes)
-	c.p.unreliable = typ != ib.RC
+// try makes an exchange and says what was lost in it. What may still come then belongs to nobody.
+func (h *host) try(exchange func()) (what string) {
 	defer func() {
 		r := recover()
 		if r == nil {
@@ -88,19 +87,40 @@ func tryData(ctx context.Context, h *host, typ ib.QPType, mtu ib.MTU, fam family
 		if !ok {
 			panic(r)
 		}
-		// What may still come belongs to nobody.
 		what = l.what
-		c.p.conn.Close()
-		if err := c.q.Close(); err != nil {
-			t.Error(err)
-		}
+		l.end()
 		for wcs := make([]ib.WC, 16); h.cq.Poll(wcs) > 0; {
 		}
 	}()
-	d := &mover{pair: c, ctx: ctx, rng: rand.New(rand.NewPCG(seed(t), uint64(typ)<<8|uint64(mtu)))}
+	exchange()
+	return ""
+}
+
+// pairThatMayLose is newPair for exchanges in unlessLost.
+func (h *host) pairThatMayLose(ctx context.Context, typ ib.QPType, fam family, s settings) *pair {
+	h.t.Helper()
+	c := newPair(ctx, h, typ, fam, s, dataBytes)
+	c.p.unreliable = typ != ib.RC
+	c.p.closeOurs = c.q.Close
+	return c
+}
+
+// dataTries is how often an exchange over UC or UD is made, which may lose messages.
+// That is no verdict; other bytes than were sent are, in any try.
+const dataTries = 4
+
+// lost is the panic that ends a try in which a message did not come.
+type lost struct {
+	what string
+	end  func() // takes away what the try has made
+}
+
+// moveAll moves messages of all sizes by all operations.
+func moveAll(d *mover, mtu ib.MTU) {
+	t := d.h.t
 	for _, n := range sizes(mtu) {
-		if typ == ib.UD {
-			if n <= h.dev.Port().ActiveMTU.Bytes() {
+		if d.q.Type() == ib.UD {
+			if n <= d.h.dev.Port().ActiveMTU.Bytes() {
 				d.send(n)
 				d.sendBack(n)
 			}
@@ -110,7 +130,7 @@ func tryData(ctx context.Context, h *host, typ ib.QPType, mtu ib.MTU, fam family
 		d.sendBack(n)
 		d.write(n)
 		d.writeBack(n)
-		if typ == ib.RC {
+		if d.q.Type() == ib.RC {
 			d.read(n)
 			d.readBack(n)
 		}
@@ -118,8 +138,6 @@ func tryData(ctx context.Context, h *host, typ ib.QPType, mtu ib.MTU, fam family
 			t.Fatalf("at %d bytes", n)
 		}
 	}
-	before.settle()
-	return ""
 }
 
 // mover moves bytes over a pair. The first half of our memory is the source of what leaves, the second half the sink.
@@ -213,7 +231,7 @@ func (d *mover) completed(what string) ib.WC {
 	}
 	wcs, err := d.h.await(ctx, 1)
 	if d.p.unreliable && errors.Is(err, context.DeadlineExceeded) {
-		panic(lost{what})
+		panic(lost{what, d.p.abandon})
 	}
 	if err != nil {
 		d.h.clean()

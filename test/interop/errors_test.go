@@ -266,39 +266,45 @@ func TestPeerGone(t *testing.T) {
 func TestImmediate(t *testing.T) {
 	judge.Need(t, "rxe", "rdma-core")
 	for _, typ := range []ib.QPType{ib.RC, ib.UC, ib.UD} {
-		ctx := within(t, patience)
-		h := newHost(t, 2*dataBytes, nil)
-		c := newPair(ctx, h, typ, ipv4, settings{}, dataBytes)
-		d := &mover{pair: c, ctx: ctx, rng: rand.New(rand.NewPCG(seed(t), 4))}
-		for _, n := range []int{0, 1, 1000, 1024, 4000} {
-			for _, op := range []ib.WROp{ib.SendImm, ib.WriteImm} {
-				if typ == ib.UD && (op == ib.WriteImm || n > 1024) {
-					continue
-				}
-				room := n + d.grh()
-				if op == ib.WriteImm {
-					room = 0
-				}
-				imm := d.rng.Uint32()
-				c.p.recv(0, room, 1)
-				d.post(ib.SendWR{Op: op, SGL: h.mr.SGE(0, n), Imm: imm, Remote: c.p.at(guard)})
-				if wc := c.p.good(1)[0]; wc.imm != imm || wc.flags&ib.WCWithImm == 0 || wc.n != n+d.grh() {
-					t.Errorf("%v %v of %d bytes with immediate %#x: the guest received %+v", typ, op, n, imm, wc)
-				}
-				imm = d.rng.Uint32()
-				if err := c.q.PostRecv(ib.RecvWR{SGL: h.mr.SGE(dataBytes, room)}); err != nil {
-					t.Fatal(err)
-				}
-				c.p.send(request{op: op, off: 0, n: n, imm: imm, to: h.mr.Remote(guard)})
-				if wc := d.completed("immediate from the guest"); wc.Imm != imm || wc.Flags&ib.WCWithImm == 0 || int(wc.Bytes) != n+d.grh() {
-					t.Errorf("%v %v of %d bytes with immediate %#x from the guest: %+v", typ, op, n, imm, wc)
-				}
-				c.p.good(1)
+		t.Run(typ.String(), func(t *testing.T) {
+			ctx := within(t, patience)
+			h := newHost(t, 2*dataBytes, nil)
+			h.unlessLost(typ, func() {
+				c := h.pairThatMayLose(ctx, typ, ipv4, settings{})
+				immediates(&mover{pair: c, ctx: ctx, rng: rand.New(rand.NewPCG(seed(t), 4))})
+			})
+			h.clean()
+		})
+	}
+}
+
+func immediates(d *mover) {
+	h, typ := d.h, d.q.Type()
+	t := h.t
+	for _, n := range []int{0, 1, 1000, 1024, 4000} {
+		for _, op := range []ib.WROp{ib.SendImm, ib.WriteImm} {
+			if typ == ib.UD && (op == ib.WriteImm || n > 1024) {
+				continue
 			}
-		}
-		h.clean()
-		if err := h.dev.Close(); err != nil {
-			t.Error(err)
+			room := n + d.grh()
+			if op == ib.WriteImm {
+				room = 0
+			}
+			imm := d.rng.Uint32()
+			d.p.recv(0, room, 1)
+			d.post(ib.SendWR{Op: op, SGL: h.mr.SGE(0, n), Imm: imm, Remote: d.p.at(guard)})
+			if wc := d.p.good(1)[0]; wc.imm != imm || wc.flags&ib.WCWithImm == 0 || wc.n != n+d.grh() {
+				t.Errorf("%v of %d bytes with immediate %#x: the guest received %+v", op, n, imm, wc)
+			}
+			imm = d.rng.Uint32()
+			if err := d.q.PostRecv(ib.RecvWR{SGL: h.mr.SGE(dataBytes, room)}); err != nil {
+				t.Fatal(err)
+			}
+			d.p.send(request{op: op, off: 0, n: n, imm: imm, to: h.mr.Remote(guard)})
+			if wc := d.completed("immediate from the guest"); wc.Imm != imm || wc.Flags&ib.WCWithImm == 0 || int(wc.Bytes) != n+d.grh() {
+				t.Errorf("%v of %d bytes with immediate %#x from the guest: %+v", op, n, imm, wc)
+			}
+			d.p.good(1)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/test/interop/netns"
 	"github.com/verbena-rdma/verbena/verbs"
+	"github.com/verbena-rdma/verbena/verbs/faultplan"
 )
 
 // The Ethernet device towards sockets of the kernel: a device of ours on the UDP
@@ -203,6 +204,46 @@ func TestEthernetGroups(t *testing.T) {
 			say(a, sa, p, 600)
 			if wc := q.await(t); wc.Status != ib.Success || wc.Bytes != 640 {
 				t.Errorf("the first message after joining again: %+v", wc)
+			}
+		})
+	}
+}
+
+// A fault plan around an Ethernet device does to both versions of RoCE exactly
+// what it does to UDP: so many packets, and every byte is right in the end.
+func TestEthernetFaultPlan(t *testing.T) {
+	sa, sb := wireCable(t)
+	for _, v := range []ib.GIDType{ib.GIDTypeRoCEv1, ib.GIDTypeRoCEv2} {
+		t.Run(v.String(), func(t *testing.T) {
+			p, err := faultplan.Parse("plan", []byte("seed: 5\nrules:\n"+
+				"- {inject: lose, direction: out, opcode: write, position: first, nth: 3}\n"+
+				"- {inject: corrupt, direction: out, opcode: write, position: last, count: 2}\n"+
+				"- {inject: duplicate, opcode: ack, count: 3}\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := openAt(t, sa, verbs.Config{Addr: netip.MustParseAddr("10.9.0.1"), Ethernet: true, Faults: p})
+			b := openAt(t, sb, verbs.Config{Addr: netip.MustParseAddr("10.9.0.2"), Ethernet: true})
+			a.timeoutExp = 14
+			q, _ := connectWire(t, a, b, v, 0)
+			for i := range 8 {
+				for k := range cableMessage {
+					a.mr.Bytes()[k] = byte(k*3 + i)
+				}
+				a.write(q, b, cableMessage)
+				if wc := q.await(t); wc.Status != ib.Success {
+					t.Fatalf("message %d: %+v", i, wc)
+				}
+				if !bytes.Equal(a.mr.Bytes()[:cableMessage], b.mr.Bytes()[:cableMessage]) {
+					t.Fatalf("message %d: other bytes", i)
+				}
+			}
+			r, ok := a.dev.Faults()
+			if !ok || r.Rules[0].Hits != 1 || r.Rules[1].Hits != 2 || r.Rules[2].Hits != 3 {
+				t.Errorf("injected %+v, want 1, 2 and 3", r.Rules)
+			}
+			if n := b.dev.Stats().Get("drop_icrc"); n != 2 {
+				t.Errorf("%d packets with a wrong ICRC came, 2 were made", n)
 			}
 		})
 	}

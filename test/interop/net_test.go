@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long one exchange with a guest may take. A guest is emulated, and the machine may be busy.
-const patience = 3 * time.Minute
+const patience = 6 * time.Minute
 
 // shared is the network of all tests.
 var shared struct {

@@ -85,6 +85,15 @@ type peer struct {
 	gid  ib.GID
 
 	unreliable bool // a message that does not come ends the try and not the test, see lost
+	closeOurs  func() error
+}
+
+// abandon ends a try in which a message was lost: the guest's process, and our queue pair.
+func (p *peer) abandon() {
+	p.conn.Close()
+	if err := p.closeOurs(); err != nil {
+		p.t.Error(err)
+	}
 }
 
 // lossPatience is how long a message over UC or UD may take before it counts as lost.
@@ -285,7 +294,7 @@ func (p *peer) poll(n int) []completion {
 	}
 	wcs := p.pollUpTo(n, int(limit.Milliseconds()))
 	if len(wcs) < n && p.unreliable {
-		panic(lost{fmt.Sprintf("the guest has %d completions of %d", len(wcs), n)})
+		panic(lost{fmt.Sprintf("the guest has %d completions of %d", len(wcs), n), p.abandon})
 	}
 	if len(wcs) < n {
 		p.t.Fatalf("the guest has %d completions, want %d: %+v", len(wcs), n, wcs)

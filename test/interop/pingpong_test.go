@@ -3,6 +3,8 @@
 package interop
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -32,10 +34,16 @@ func TestVerbsAgainstPingpong(t *testing.T) {
 }
 
 func pingpong(t *testing.T, typ ib.QPType, fam family, cfg verbs.Config) {
-	const iters, size = 50, 2000
 	ctx := within(t, patience)
 	h := openHost(t, network(t), 1<<16, cfg)
-	g := h.net.Guest(1)
+	h.unlessLost(typ, func() { h.pingpong(ctx, typ, fam) })
+	h.clean()
+}
+
+// pingpong is one conversation.
+func (h *host) pingpong(ctx context.Context, typ ib.QPType, fam family) {
+	const iters, size = 50, 2000
+	t, g := h.t, h.net.Guest(1)
 	before := h.account()
 	p, err := g.Background(ctx, fmt.Sprintf("ibv_%s_pingpong -d %s -g %d -n %d -s %d -c",
 		strings.ToLower(typ.String()), guest.RxeDevice, guestGID(t, fam), iters, size))
@@ -70,7 +78,21 @@ func pingpong(t *testing.T, typ ib.QPType, fam family, cfg verbs.Config) {
 		if err := q.PostSend(ib.SendWR{Op: ib.Send, Flags: ib.Signaled, SGL: h.mr.SGE(0, size), UD: ud}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.await(ctx, 2); err != nil {
+		one, cancel := ctx, func() {}
+		if typ != ib.RC {
+			one, cancel = context.WithTimeout(ctx, lossPatience)
+		}
+		_, err := h.await(one, 2)
+		cancel()
+		if typ != ib.RC && errors.Is(err, context.DeadlineExceeded) {
+			panic(lost{fmt.Sprintf("iteration %d: %v", i, err), func() {
+				p.Kill()
+				if err := q.Close(); err != nil {
+					t.Error(err)
+				}
+			}})
+		}
+		if err != nil {
 			h.clean()
 			t.Fatalf("iteration %d: %v", i, err)
 		}
@@ -85,5 +107,4 @@ func pingpong(t *testing.T, typ ib.QPType, fam family, cfg verbs.Config) {
 	if err != nil {
 		t.Error(err)
 	}
-	h.clean()
 }

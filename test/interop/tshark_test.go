@@ -153,7 +153,7 @@ func TestTsharkReadsWhatWeMean(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := dissect(t, name)
-	seen := map[wire.Opcode]bool{}
+	seen, once := map[wire.Opcode]bool{}, map[row]bool{}
 	var got []row
 	var last int
 	for i, r := range rows {
@@ -171,6 +171,10 @@ func TestTsharkReadsWhatWeMean(t *testing.T) {
 		}
 		// What an AETH carries besides is the responder's business; that it is there is the opcode's.
 		r[colSyndrome], r[colMSN] = cell{}, cell{}
+		if once[r] {
+			continue // on a busy machine an answer is late, and the request is made again: no PSN comes twice but so
+		}
+		once[r] = true
 		got = append(got, r)
 	}
 	for i := range max(len(got), len(s.want)) {
@@ -500,6 +504,7 @@ func TestCaptureOfLinux(t *testing.T) {
 			}
 			before := h.account()
 			for _, typ := range []ib.QPType{ib.RC, ib.UC, ib.UD} {
+				// At most four packets are under way: nothing is lost. If it is, the accounts differ.
 				c := newPair(ctx, h, typ, fam, settings{mtu: ib.MTU512}, dataBytes)
 				d := &mover{pair: c, ctx: ctx, rng: rand.New(rand.NewPCG(seed(t), 6))}
 				for _, n := range []int{1, 511, 2000} {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/link"
-	"github.com/verbena-rdma/verbena/link/fault"
 	"github.com/verbena-rdma/verbena/rdmacm"
 	"github.com/verbena-rdma/verbena/verbs"
 )
@@ -61,8 +60,8 @@ func run(args []string, out io.Writer) error {
 	netdev := f.String("dev", "", "network interface")
 	port := f.Uint("port", 7471, "port to serve")
 	tos := f.Uint("tos", 0, "type of service")
-	faults := f.String("fault", "", "what happens to packets, as package link/fault writes it")
-	limit := f.Duration("limit", 2*time.Minute, "time that all may take")
+	loseRTU := f.Bool("lose-rtu", false, "no RTU of the peer arrives")
+	limit := f.Duration("limit", 5*time.Minute, "time that all may take")
 	f.StringVar(&p.connect, "connect", "", "host:port to connect to")
 	f.StringVar(&p.group, "group", "", "mckey: multicast group")
 	f.BoolVar(&p.send, "send", false, "mckey: send, until the standard input ends")
@@ -75,16 +74,12 @@ func run(args []string, out io.Writer) error {
 	p.port, p.opt.TOS = uint16(*port), uint8(*tos)
 	ctx, cancel := context.WithTimeout(context.Background(), *limit)
 	defer cancel()
-	rules, err := fault.Parse(*faults)
-	if err != nil {
-		return err
+	cfg := verbs.Config{Netdev: *netdev}
+	if *loseRTU {
+		cfg.Wrap = func(l link.Link) link.Link { return withoutRTU{l} }
 	}
-	p.dev, err = verbs.Open(verbs.Config{Netdev: *netdev, Wrap: func(l link.Link) link.Link {
-		w, e := fault.New(l, fault.Config{Rules: rules})
-		err = e
-		return w
-	}})
-	if err != nil {
+	var err error
+	if p.dev, err = verbs.Open(cfg); err != nil {
 		return err
 	}
 	defer p.dev.Close()
