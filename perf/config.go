@@ -43,6 +43,7 @@ type Config struct {
 
 	Device   string // name of a device or address; empty: the one that routes to the peer
 	Shards   int    // of the device; 0: 1. Its queue pairs are spread over them
+	Vector   int    // with Events, completion vector of the completion queue, below Shards; its queue pairs are there. -1: spread
 	IBPort   int    // 1
 	GIDIndex int    // -1: chosen
 	IPv6     bool   // without a GID index, choose an IPv6 GID
@@ -106,7 +107,7 @@ type Config struct {
 // Defaults returns perftest's defaults for a program.
 func Defaults(v handshake.Verb, latency bool) Config {
 	c := Config{
-		Verb: v, Latency: latency, Port: DefaultPort, IBPort: 1, GIDIndex: -1, Conn: ib.RC, QPs: 1,
+		Verb: v, Latency: latency, Port: DefaultPort, IBPort: 1, GIDIndex: -1, Conn: ib.RC, QPs: 1, Vector: -1,
 		Iters: 1000, Margin: -1, TxDepth: 128, RxDepth: 512, PostList: 1, Inline: -1, Timeout: defaultTimeout, Size: 65536,
 	}
 	switch {
@@ -237,6 +238,7 @@ func (c *Config) check() error {
 		{"-Q", c.CQMod, 0, maxCQMod},
 		{"-I", c.Inline, -1, maxInline},
 		{"-x", c.GIDIndex, -1, maxGIDIndex},
+		{"-X", c.Vector, -1, max(c.Shards, 1) - 1},
 		{"-o", c.OutReads, 0, 255},
 		{"-u", int(c.Timeout), 0, 31},
 		{"-S", int(c.SL), 0, 7},
@@ -280,6 +282,7 @@ func (c *Config) check() error {
 		{c.SRQ && oneSided, "--use-srq: only SENDs have receives"},
 		{c.SRQ && c.RxDepth < c.QPs, "--use-srq: the shared receive queue is smaller than the number of queue pairs: raise -r"},
 		{c.Events && c.Verb == handshake.Write, "-e: WRITE tests poll: the receiver of a WRITE gets no event"},
+		{c.Vector >= 0 && !c.Events, "-X: chooses the completion vector of events: needs -e"},
 		{c.Events && c.Duration > 0, "-e: does not go with -D"},
 		{c.All && c.Duration > 0, "-a: does not go with -D"},
 		{(c.Histogram || c.Unsorted || c.Plot) && c.Duration > 0, "-H, -U, --histogram: do not go with -D, which keeps no samples"},

@@ -77,6 +77,9 @@ func newRig(cfg *Config, dev *verbs.Device, gid verbs.GIDEntry, a handshake.Agre
 	depth := (cfg.TxDepth + cfg.RxDepth + 2*latencySlack) * cfg.QPs
 	cqc := verbs.CQConfig{Depth: min(depth, limits.MaxCQE), Vector: verbs.SpreadVectors}
 	if cfg.Events {
+		if cfg.Vector >= 0 {
+			cqc.Vector = verbs.VectorOf(cfg.Vector)
+		}
 		r.ch = dev.CreateCompChannel()
 		r.closers = append(r.closers, r.ch.Close)
 		cqc.Channel = r.ch

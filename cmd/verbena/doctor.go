@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -47,7 +47,7 @@ func (a app) doctorCommand() *cobra.Command {
 	wrongFlags(c, doctorUsage)
 	s.host.flags(c)
 	f := c.Flags()
-	f.StringVar(&s.peer, "peer", "", "the other end: a `recording` of it, directory or text file")
+	f.StringVar(&s.peer, "peer", "", "the other end: a `recording` of it")
 	f.IntVar(&s.prio, "prio", -1, "the lossless priority; default: inferred from PFC and DSCP")
 	f.StringArrayVar(&s.rules, "rules", nil, "a `file` of rules to add or put in place of others")
 	f.StringSliceVar(&s.only, "only", nil, "only these `rules`, by id")
@@ -113,27 +113,6 @@ func (a app) doctorRulesCommand(s *doctorFlags) *cobra.Command {
 	return c
 }
 
-// maxRules is the bytes of a file of rules; all of ours have a twentieth of it.
-const maxRules = 1 << 20
-
-// readRules reads a file of rules: nothing that could block, or has no end.
-func readRules(name string) ([]byte, error) {
-	f, size, err := openRegular(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	tooLong := fmt.Errorf("%s is longer than the limit of %d bytes", name, maxRules)
-	if size > maxRules {
-		return nil, tooLong
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxRules+1))
-	if err == nil && len(b) > maxRules {
-		err = tooLong
-	}
-	return b, err
-}
-
 // load reads the rules, those that come with the doctor and the user's.
 func (s *doctorFlags) load() ([]*doctor.Rule, error) {
 	rules, err := doctor.Builtin()
@@ -141,9 +120,9 @@ func (s *doctorFlags) load() ([]*doctor.Rule, error) {
 		return nil, err
 	}
 	for _, name := range s.rules {
-		text, err := readRules(name)
+		text, err := os.ReadFile(name)
 		if err != nil {
-			return nil, fmt.Errorf("--rules: %w", err)
+			return nil, err
 		}
 		more, err := doctor.Parse(name, text)
 		if err != nil {

@@ -27,7 +27,7 @@ type hostFlags struct {
 
 func (h *hostFlags) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&h.dir, "host", "", "a recorded host: a `directory` of verbena snapshot, or one text file (txtar); default: this host")
+	f.StringVar(&h.dir, "host", "", "a recorded host: a `directory` of verbena snapshot; default: this host")
 	f.DurationVar(&h.interval, "interval", 10*time.Second, "time between the two looks at this host; 0 for one look")
 	f.IntVar(&h.pid, "pid", 0, "the program's process: its limits and environment")
 	f.StringVar(&h.app, "app", "", "or the first process of this `name`")
@@ -68,30 +68,21 @@ func (h *hostFlags) live() (*source.Live, error) {
 	return source.NewLive(cfg)
 }
 
-// openRegular opens a regular file and says how long it is.
-func openRegular(name string) (*os.File, int64, error) {
+// readLog reads the end of a file: that is where errors are.
+func readLog(name string) ([]string, error) {
 	fi, err := os.Stat(name) // before the open: that of a pipe would wait
 	switch {
 	case err != nil:
-		return nil, 0, err
+		return nil, err
 	case !fi.Mode().IsRegular():
-		return nil, 0, fmt.Errorf("%s is no regular file", name)
+		return nil, fmt.Errorf("%s is no regular file", name)
 	}
 	f, err := os.Open(name)
-	if err != nil {
-		return nil, 0, err
-	}
-	return f, fi.Size(), nil
-}
-
-// readLog reads the end of a file: that is where errors are.
-func readLog(name string) ([]string, error) {
-	f, size, err := openRegular(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if size > source.MaxFile {
+	if fi.Size() > source.MaxFile {
 		if _, err := f.Seek(-source.MaxFile, io.SeekEnd); err != nil {
 			return nil, err
 		}
@@ -135,7 +126,7 @@ func (h *hostFlags) window(ctx context.Context, a app) (snapshot.Window, error) 
 
 // recordedWindow reads a recording.
 func recordedWindow(dir string, opt read.Options) (snapshot.Window, error) {
-	rec, err := source.Open(dir)
+	rec, err := source.OpenDir(dir)
 	if err != nil {
 		return snapshot.Window{}, err
 	}

@@ -132,6 +132,7 @@ func (t *testFlags) flags(f *pflag.FlagSet) {
 	f.IntVarP(&t.tos, "tos", "T", 0, "with -R: type of service of the connections, one octet")
 	f.BoolVarP(&t.version, "version", "V", false, "print the version")
 	f.Float64VarP(&c.LimitBW, "limit_bw", "w", 0, "exit with 1 when the average bandwidth is lower, in the unit of the table")
+	f.IntVarP(&c.Vector, "vector", "X", -1, "with -e: completion vector of the events, from 0; a device has one for each of its --shards")
 	f.IntVarP(&c.GIDIndex, "gid-index", "x", -1, "row of the GID table; -1: chosen by the peer's address")
 	f.Float64VarP(&c.LimitRate, "limit_msgrate", "y", 0, "exit with 1 when the message rate is lower, in million a second")
 	f.StringVar(&t.fault, "fault", "", "follow this fault plan (see docs/faults.md) and print what was injected")
@@ -170,7 +171,6 @@ var refusedOptions = []struct {
 	{"dualport", "O", false, "our devices have one port"},
 	{"mcg", "g", false, "multicast: not yet"},
 	{"MGID", "M", true, "multicast: not yet"},
-	{"vector", "X", true, "our devices have one completion vector"},
 	{"hop_limit", "L", true, "belongs to raw Ethernet tests in perftest"},
 	{"report-counters", "W", true, "not yet"},
 	{"report-cycles", "C", false, "latency is reported in microseconds only"},
@@ -277,6 +277,9 @@ func (t *testFlags) complete(f *pflag.FlagSet, args []string) error {
 	}
 	if f.Changed("rx-depth") && c.Verb != handshake.Send {
 		return errors.New("-r: belongs to SEND tests")
+	}
+	if f.Changed("vector") && c.Vector < 0 {
+		return fmt.Errorf("-X %d: must be between 0 and %d", c.Vector, max(c.Shards, 1)-1)
 	}
 	if f.Changed("tx-depth") && c.Latency {
 		return errors.New("-t: belongs to bandwidth tests")
