@@ -3,8 +3,6 @@ package doctor
 import (
 	"cmp"
 	"slices"
-
-	"github.com/verbena-rdma/verbena/diag/snapshot"
 )
 
 // rank orders findings by likely root cause. A finding that another one explains
@@ -34,7 +32,7 @@ func rank(all []Finding) []Finding {
 			cmp.Compare(b.weight(), a.weight()),
 			cmp.Compare(a.Step, b.Step),
 			cmp.Compare(a.Rule, b.Rule),
-			snapshot.Natural(a.Where, b.Where),
+			cmp.Compare(a.Where, b.Where),
 		)
 	})
 	return all

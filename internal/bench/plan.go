@@ -113,7 +113,29 @@ func Plan() []Group {
 		}
 		all = append(all, spinning(network), blocking(network), rates(network))
 	}
-	return append(all, incasts(), memory(), loops())
+	return append(all, packets(), incasts(), memory(), loops())
+}
+
+// packets is the packet link beside the UDP link: what whole Ethernet frames
+// cost, which the kernel neither cuts nor merges.
+func packets() Group {
+	g := Group{Name: "veth packet link", Network: "veth", Subjects: map[string]Spec{}}
+	add := func(name string, s Spec, m Metric) {
+		g.Subjects[name+" udp"] = s
+		s.Packet = true
+		g.Subjects[name+" packet"] = s
+		g.Rows = append(g.Rows, Row{Name: "veth packet ÷ udp " + name, A: name + " packet", B: name + " udp", Metric: m})
+	}
+	for _, mtu := range []int{4096, 1024} {
+		for _, z := range sizes {
+			for _, op := range []string{"write", "read"} {
+				add(fmt.Sprintf("mtu%d %s %s", mtu, z.name, op), Spec{Kind: KindRDMA, Op: op, Size: z.bytes, QPs: 1, MTU: mtu}, Gbps)
+			}
+		}
+	}
+	add("rate 64B write", Spec{Kind: KindRate, Size: pingBytes}, Mmsg)
+	add("spin 64B send", Spec{Kind: KindPing, Op: "send", Size: pingBytes}, P50)
+	return g
 }
 
 // bandwidth is one size of message, every operation, beside the three rivals.

@@ -17,6 +17,7 @@ type deviceKey struct {
 	addr       netip.Addr
 	noOffload  bool
 	recvBuffer int
+	packet     bool
 }
 
 // portOf gives each kind of device a UDP port of its own, the same at both ends.
@@ -37,6 +38,9 @@ func (c *child) device(k deviceKey) (*verbs.Device, error) {
 		return d, nil
 	}
 	cfg := verbs.Config{Addr: k.addr, Port: c.portOf(k), RecvBuffer: k.recvBuffer}
+	if k.packet {
+		cfg.Ethernet, cfg.Port = true, 0 // its port is the one of RoCEv2
+	}
 	if k.noOffload {
 		l, err := udp.Open(udp.Config{Addrs: []netip.Addr{k.addr}, Port: cfg.Port, NoOffload: true})
 		if err != nil {
@@ -82,7 +86,7 @@ type host struct {
 }
 
 func newHost(c *child, s *Spec) host {
-	return host{c: c, spec: s, key: deviceKey{c.addr, s.NoOffload, s.RecvBuffer}, timeoutExp: longTimeoutExp}
+	return host{c: c, spec: s, key: deviceKey{c.addr, s.NoOffload, s.RecvBuffer, s.Packet}, timeoutExp: longTimeoutExp}
 }
 
 // open makes n queue pairs with queues of the given depths.

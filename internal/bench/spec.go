@@ -38,6 +38,7 @@ type Spec struct {
 	Fused    bool   `json:",omitempty"` // copycrc
 	// Of the devices, for both ends.
 	NoOffload  bool `json:",omitempty"`
+	Packet     bool `json:",omitempty"` // Ethernet devices on AF_PACKET, instead of UDP sockets
 	RecvBuffer int  `json:",omitempty"`
 }
 
