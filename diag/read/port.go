@@ -111,6 +111,9 @@ func (r *reader) statistics(d *snapshot.Device, p *snapshot.Port) {
 	}
 	v := ask[map[int]snapshot.Counters](r, fmt.Sprintf(source.QueryStatistics, d.Name)).Or(nil)
 	p.Statistics = v[p.Number]
+	if !r.opt.NoResources {
+		p.StatMode = ask[map[int]snapshot.StatMode](r, fmt.Sprintf(source.QueryStatModes, d.Name)).Or(nil)[p.Number]
+	}
 	if len(p.HWCounters) == 0 {
 		p.HWCounters = slices.Clone(p.Statistics)
 		slices.SortStableFunc(p.HWCounters, func(a, b snapshot.Counter) int { return strings.Compare(a.Name, b.Name) })

@@ -105,11 +105,24 @@ type Port struct {
 	// Statistics are the hardware counters as netlink has them, in the order of the
 	// driver; nil where it has none.
 	Statistics Counters `json:"statistics,omitempty"`
+	StatMode   StatMode `json:"stat_mode,omitzero"`
 	Attr       Attr     `json:"attr,omitempty"`
 
 	CMRoCEMode   Value[string] `json:"default_roce_mode,omitzero"` // IB/RoCE v1, RoCE v2
 	CMTOS        Value[int]    `json:"default_roce_tos,omitzero"`
 	TrafficClass Value[int]    `json:"traffic_class,omitzero"` // forced for all QPs of the device
+}
+
+// StatMode is how a port counts beside its fixed counters.
+type StatMode struct {
+	QP       Value[string]     `json:"qp,omitzero"`        // counters of queue pairs, as rdma statistic qp mode: "qp auto off"
+	Optional []OptionalCounter `json:"optional,omitempty"` // those that can be switched on
+}
+
+// OptionalCounter is a counter that is off unless somebody has switched it on.
+type OptionalCounter struct {
+	Name string `json:"name"`
+	On   bool   `json:"on"`
 }
 
 // GID is a row of the GID table.

@@ -152,6 +152,9 @@ func (l *Live) rdma(query string) (any, error) {
 	if name, _, ok := parts(query, "rdma/stat/"); ok {
 		return l.statistics(c, name)
 	}
+	if name, _, ok := parts(query, "rdma/statmode/"); ok {
+		return l.statModes(c, name)
+	}
 	kind, name, _ := strings.Cut(strings.TrimPrefix(query, "rdma/res/"), "/")
 	if !strings.HasPrefix(query, "rdma/res/") || name == "" {
 		return nil, ErrNoEntry
@@ -217,6 +220,15 @@ func (l *Live) deviceIndex(c *nldev.Client, name string) (int, error) {
 }
 
 func (l *Live) statistics(c *nldev.Client, name string) (any, error) {
+	return byPort(l, c, name, c.Statistics)
+}
+
+func (l *Live) statModes(c *nldev.Client, name string) (any, error) {
+	return byPort(l, c, name, c.StatMode)
+}
+
+// byPort asks for something of every port of a device.
+func byPort[T any](l *Live, c *nldev.Client, name string, get func(index, port int) (T, error)) (map[int]T, error) {
 	i, err := l.deviceIndex(c, name)
 	if err != nil {
 		return nil, err
@@ -225,13 +237,13 @@ func (l *Live) statistics(c *nldev.Client, name string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := map[int]snapshot.Counters{}
+	all := map[int]T{}
 	for _, p := range ports {
-		counters, err := c.Statistics(i, p.Number)
+		v, err := get(i, p.Number)
 		if err != nil {
 			return nil, err
 		}
-		all[p.Number] = counters
+		all[p.Number] = v
 	}
 	return all, nil
 }

@@ -10,21 +10,22 @@ import (
 // asked with the name of a device or interface in its place. An answer that the
 // kernel does not have is an error that matches [fs.ErrNotExist].
 const (
-	QueryMeta       = "meta"            // Meta
-	QuerySubsystem  = "rdma/system"     // snapshot.Subsystem
-	QueryDevices    = "rdma/dev"        // []snapshot.Device: name, index, protocol, node type, guids, firmware
-	QueryLinks      = "rdma/link"       // map[device][]snapshot.Port: number, states, netdev, LIDs, cap flags
-	QuerySummary    = "rdma/res"        // map[device]map[kind]uint64
-	QueryQPs        = "rdma/res/qp/%s"  // []snapshot.QP
-	QueryCQs        = "rdma/res/cq/%s"  // []snapshot.CQ
-	QueryMRs        = "rdma/res/mr/%s"  // []snapshot.MR
-	QueryPDs        = "rdma/res/pd/%s"  // []snapshot.PD
-	QueryCMIDs      = "rdma/res/cm/%s"  // []snapshot.CMID
-	QuerySRQs       = "rdma/res/srq/%s" // []snapshot.SRQ
-	QueryContexts   = "rdma/res/ctx/%s" // []snapshot.Context
-	QueryStatistics = "rdma/stat/%s"    // map[port number]snapshot.Counters
-	QueryAttr       = "rdma/attr/%s"    // AttrAnswer, of uverbs
-	QueryChardevs   = "rdma/chardev"    // []snapshot.Chardev: what is under /dev/infiniband
+	QueryMeta       = "meta"             // Meta
+	QuerySubsystem  = "rdma/system"      // snapshot.Subsystem
+	QueryDevices    = "rdma/dev"         // []snapshot.Device: name, index, protocol, node type, guids, firmware
+	QueryLinks      = "rdma/link"        // map[device][]snapshot.Port: number, states, netdev, LIDs, cap flags
+	QuerySummary    = "rdma/res"         // map[device]map[kind]uint64
+	QueryQPs        = "rdma/res/qp/%s"   // []snapshot.QP
+	QueryCQs        = "rdma/res/cq/%s"   // []snapshot.CQ
+	QueryMRs        = "rdma/res/mr/%s"   // []snapshot.MR
+	QueryPDs        = "rdma/res/pd/%s"   // []snapshot.PD
+	QueryCMIDs      = "rdma/res/cm/%s"   // []snapshot.CMID
+	QuerySRQs       = "rdma/res/srq/%s"  // []snapshot.SRQ
+	QueryContexts   = "rdma/res/ctx/%s"  // []snapshot.Context
+	QueryStatistics = "rdma/stat/%s"     // map[port number]snapshot.Counters
+	QueryStatModes  = "rdma/statmode/%s" // map[port number]snapshot.StatMode
+	QueryAttr       = "rdma/attr/%s"     // AttrAnswer, of uverbs
+	QueryChardevs   = "rdma/chardev"     // []snapshot.Chardev: what is under /dev/infiniband
 
 	QueryEthtool  = "ethtool/%s/stats"    // snapshot.Counters in the order of the driver
 	QueryFeatures = "ethtool/%s/features" // map[string]bool

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -121,6 +122,25 @@ func TestListingsAsDebianPrintsThem(t *testing.T) {
 	for _, line := range rdmaLines {
 		all = append(all, listed{"rdma " + line, func() ([]byte, error) { return listing.RDMA(s, strings.Fields(line)) }})
 	}
+	// Numbers that only this guest has.
+	d := s.Device("rxe0")
+	qps, mrs := d.QPs.Or(nil), d.MRs.Or(nil)
+	for _, state := range []string{"INIT", "RTR", "RTS"} {
+		if !slices.ContainsFunc(qps, func(q snapshot.QP) bool { return q.State == state && q.Type == "RC" }) {
+			t.Errorf("no queue pair in %s", state)
+		}
+	}
+	if len(qps) == 0 || len(mrs) == 0 {
+		t.Fatalf("%d queue pairs, %d memory regions", len(qps), len(mrs))
+	}
+	lively := []string{
+		fmt.Sprintf("res show qp lqpn %d", qps[0].LQPN), fmt.Sprintf("-jp res show qp pid %d", qps[0].PID.Or(0)), fmt.Sprintf("res show cq pid %d", qps[0].PID.Or(0)),
+		fmt.Sprintf("res show mr rkey %d", mrs[0].RKey.Or(0)), fmt.Sprintf("res show mr lkey %d", mrs[0].LKey.Or(0)), fmt.Sprintf("-j res show mr pid %d", mrs[0].PID.Or(0)),
+		fmt.Sprintf("res show pd pid %d", mrs[0].PID.Or(0)), fmt.Sprintf("res show ctx pid %d", mrs[0].PID.Or(0)), fmt.Sprintf("-d res show cm_id src-addr %s", g.IP4()),
+	}
+	for _, line := range lively {
+		all = append(all, listed{"rdma " + line, func() ([]byte, error) { return listing.RDMA(s, strings.Fields(line)) }})
+	}
 	var lines []string
 	for _, l := range all {
 		lines = append(lines, l.line)
@@ -130,12 +150,27 @@ func TestListingsAsDebianPrintsThem(t *testing.T) {
 		sameListing(t, all[i].line, want, out, err)
 	}
 
-	// The program itself, in the guest, under the traditional name.
-	for _, line := range []string{"rdma -j res show qp"} {
-		want := guestScript(ctx, t, g, line)
-		got := guestScript(ctx, t, g, "ln -sf /tmp/verbena-listing /tmp/rdma && /tmp/"+line)
-		if diff := cmp.Diff(want.Stdout, got.Stdout); diff != "" || want.Exit != got.Exit {
-			t.Errorf("%s: exit %d, ours %d: -Debian +ours\n%s%s", line, want.Exit, got.Exit, diff, got.Stderr)
+	// The program itself, in the guest, under the traditional names.
+	ours := []string{
+		"rdma -j res show qp", "rdma -jp res show cm_id", "rdma -d dev", "rdma -p link", "rdma statistic qp mode", "rdma res show qp state RTR", "rdma link show nodev", "rdma foo",
+		"ibstat", "ibstat -s", "ibstat -l", "ibstat -p", "ibstat rxe0 1", "ibstat rxe0 2", "ibstat nodev",
+		"ibv_devices", "ibv_devinfo", "ibv_devinfo -l", "ibv_devinfo -v", "ibv_devinfo -d rxe0 -i 1", "ibv_devinfo -d rxe0 -i 2", "ibv_devinfo -d nodev",
+	}
+	if err := guestScript(ctx, t, g, "/tmp/verbena-listing install-tools /tmp/traditional >&2").Err(); err != nil {
+		t.Fatal(err)
+	}
+	var installed []string
+	for _, l := range ours {
+		if !strings.HasPrefix(l, "rdma") {
+			name, rest, _ := strings.Cut(l, " ")
+			l = name + " --kernel " + rest // without the devices that could be opened
+		}
+		installed = append(installed, "/tmp/traditional/"+l)
+	}
+	got := guestLines(ctx, t, g, installed)
+	for i, want := range guestLines(ctx, t, g, ours) {
+		if diff := cmp.Diff(want.Stdout, got[i].Stdout); diff != "" || want.Exit != got[i].Exit {
+			t.Errorf("%s: exit %d, ours %d: -Debian +ours\n%s", ours[i], want.Exit, got[i].Exit, diff)
 		}
 	}
 }
@@ -150,6 +185,15 @@ var rdmaLines = func() []string {
 		"res show cq dev rxe0", "res show cq users 2", "res show cq poll-ctx WORKQUEUE", "res show pd users 1", "res show mr mrlen 4096",
 		"foo", "link foo", "link show nodev", "link show rxe0/3", "link show rxe0", "-j link show nodev", "dev show nodev", "res show nodev",
 		"-x", "", "help", "st", "s", "l s", "d", "-V", "statistic qp show", "-j statistic qp show", "statistic mode",
+		"statistic qp", "statistic qp list", "statistic qp mode", "-j statistic qp mode", "-jp statistic qp mode", "statistic qp mode link rxe0",
+		"statistic qp mode link rxe0/1", "statistic qp mode link rxe0/2", "-j statistic qp mode link nodev", "statistic qp mode supported", "statistic qp show link rxe0/1 cntn 3",
+		"statistic qp show link nodev", "statistic qp foo", "statistic mode supported", "-j statistic mode supported link rxe0/1", "-jp statistic mode link rxe0",
+		"statistic mode foo", "statistic mr", "-j statistic mr", "statistic mr show", "statistic mr show mrn 1", "statistic show link", "statistic show link rxe0",
+		"statistic show link rxe0/2", "-j statistic show link rxe0/2", "statistic foo", "statistic list",
+		"res show qp state RTR", "-jp res show qp state RTR,RTS type rc", "res show qp rqpn 0", "res show qp sq-psn 0", "res show qp rq-psn 1-16777215",
+		"res show qp path-mig-state MIGRATED", "res show qp pdn 1-4", "res show qp state RTS lqpn 1", "res show qp link rxe0/1 state RTR", "res show cm_id state CONNECT",
+		"-jp res show cm_id state CONNECT", "res show cm_id dst-port 7174", "res show cm_id src-port 7174 state CONNECT", "res show cm_id ps TCP", "res show cm_id qp-type RC",
+		"res show cq cqn 1", "res show mr mrn 1-3", "res show pd pdn 1", "res show ctx ctxn 1", "res show srq srqn 1", "res show srq type BASIC", "res list qp", "-d res show qp state RTR",
 		"statistic show rxe0/1", "statistic show link rxe0/1", "--json link", "--details dev", "link show rxe0/1", "dev show rxe0", "res show rxe0",
 	}
 	for _, o := range []string{"", "-d", "-j", "-jp", "-jd", "-jp -d"} {
@@ -160,29 +204,40 @@ var rdmaLines = func() []string {
 	return lines
 }()
 
-// hold starts programs that have objects open and send nothing: queue pairs in INIT
-// beside the kernel's in RTS, a shared receive queue, a listener of the connection
-// manager.
+// hold starts programs that have objects open and send nothing any more: queue pairs in
+// INIT (servers that wait), RTR (a server that is written to) and RTS, a shared receive
+// queue, and identifiers of the connection manager that listen and are connected.
 func hold(ctx context.Context, t *testing.T, g *guest.Guest) {
 	t.Helper()
-	for _, command := range []string{
-		"exec ibv_rc_pingpong -d rxe0 -g 1 -p 18601", "exec ibv_ud_pingpong -d rxe0 -g 1 -p 18602",
-		"exec ibv_srq_pingpong -d rxe0 -g 1 -q 3 -p 18603", fmt.Sprintf("exec rping -s -P -a %s -p 7174", g.IP4()),
-	} {
-		p, err := g.Background(ctx, command)
-		if err != nil {
+	ip := g.IP4().String()
+	start := func(commands ...string) {
+		for _, command := range commands {
+			p, err := g.Background(ctx, "exec "+command)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(p.Kill)
+		}
+	}
+	until := func(condition string) {
+		if err := g.Until(ctx, condition); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(p.Kill)
 	}
-	for _, port := range []uint16{18601, 18602, 18603} {
+	start("ibv_rc_pingpong -d rxe0 -g 1 -p 18601", "ibv_ud_pingpong -d rxe0 -g 1 -p 18602", "ibv_srq_pingpong -d rxe0 -g 1 -q 3 -p 18603",
+		"ib_write_bw -d rxe0 -x 1 -p 18604 -n 1000000", "rping -s -P -a "+ip+" -p 7174")
+	for _, port := range []uint16{18601, 18602, 18603, 18604} {
 		if err := g.WaitListening(ctx, port); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := g.Until(ctx, "rdma res show cm_id | grep -q LISTEN"); err != nil {
-		t.Fatal(err)
-	}
+	until("rdma res show cm_id | grep -q LISTEN")
+	// The active sides are stopped once they are connected; what they have posted runs
+	// out, and then nothing moves.
+	start("rping -c -a "+ip+" -p 7174 -C 1000000000", "ib_write_bw -d rxe0 -x 1 -p 18604 -n 1000000 "+ip)
+	until("kill -STOP $(rdma res show cm_id state CONNECT | grep 'dst-addr [^ ]*:7174' | sed -n 's/.* pid \\([0-9]*\\) .*/\\1/p' | head -n 1)")
+	until(`rtr=$(rdma res show qp state RTR | sed -n 's/.* lqpn \([0-9]*\) .*/\1/p') && [ -n "$rtr" ] && kill -STOP $(rdma res show qp rqpn $rtr | sed -n 's/.* pid \([0-9]*\) .*/\1/p')`)
+	until("cd /tmp; touch still.0; (rdma statistic; rdma res show qp) > still.1; cmp -s still.0 still.1; r=$?; mv still.1 still.0; exit $r")
 }
 
 // guestSnapshot has our program record the guest, and reads the recording here.

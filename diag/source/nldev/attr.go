@@ -16,6 +16,7 @@ const (
 	cmdStat   = 17
 	cmdCTX    = 22
 	cmdSRQ    = 23
+	cmdStatus = 24
 )
 
 // Attributes.
@@ -77,6 +78,9 @@ const (
 	attrCTXN           = 64
 	attrNetnsMode      = 66
 	attrProtocol       = 67
+	attrStatMode       = 74
+	attrStatRes        = 75
+	attrStatMask       = 76
 	attrHWCounters     = 80
 	attrHWCounter      = 81
 	attrHWCounterName  = 82
@@ -90,6 +94,7 @@ const (
 	attrMinRange       = 91
 	attrMaxRange       = 92
 	attrCopyOnFork     = 93
+	attrHWCounterOn    = 95
 	attrPrivilegedQKey = 96
 	attrSubtype        = 98
 	attrMonitor        = 103

@@ -37,7 +37,7 @@ func (c *Client) ask(cmd uint16, dump bool, attrs map[uint16]uint32, each func(*
 		flags |= netlink.Dump
 	}
 	var data []byte
-	for _, t := range []uint16{attrDevIndex, attrPortIndex} {
+	for _, t := range []uint16{attrDevIndex, attrPortIndex, attrStatRes} {
 		if v, ok := attrs[t]; ok {
 			data = binary.NativeEndian.AppendUint16(data, 8)
 			data = binary.NativeEndian.AppendUint16(data, t)
@@ -120,6 +120,27 @@ func (c *Client) Statistics(index, port int) (snapshot.Counters, error) {
 		return nil
 	})
 	return all, err
+}
+
+// StatMode returns how a port counts beside its fixed counters: the mode of counters
+// bound to queue pairs, and the optional counters. Either is left out where the kernel
+// does not tell (optional counters came with Linux 5.16).
+func (c *Client) StatMode(index, port int) (snapshot.StatMode, error) {
+	var m snapshot.StatMode
+	at := map[uint16]uint32{attrDevIndex: uint32(index), attrPortIndex: uint32(port)}
+	statusErr := c.ask(cmdStatus, false, at, func(d *netlink.AttributeDecoder) error {
+		m.Optional = optional(d)
+		return nil
+	})
+	at[attrStatRes] = attrQP
+	modeErr := c.ask(cmdStat, false, at, func(d *netlink.AttributeDecoder) error {
+		m.QP = statMode(d)
+		return nil
+	})
+	if statusErr != nil && modeErr != nil {
+		return m, modeErr
+	}
+	return m, nil
 }
 
 // rows asks for the objects of one kind.

@@ -2,6 +2,7 @@ package nldev
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/mdlayher/netlink"
 
@@ -143,6 +144,70 @@ func counters(d *netlink.AttributeDecoder) snapshot.Counters {
 						return nil
 					})
 				}
+			}
+			return nil
+		})
+	}
+	return all
+}
+
+// statMode reads the mode of counters of queue pairs, as the rdma tool prints it: those
+// that are bound by hand are off there too.
+func statMode(d *netlink.AttributeDecoder) snapshot.Value[string] {
+	const auto = 1
+	mode, mask, told := uint32(0), uint32(0), false
+	for d.Next() {
+		switch d.Type() {
+		case attrStatMode:
+			mode, told = d.Uint32(), true
+		case attrStatMask:
+			mask = d.Uint32()
+		}
+	}
+	if !told {
+		return snapshot.Value[string]{}
+	}
+	var by []string
+	for i, w := range []string{"type", "pid"} {
+		if mask>>i&1 != 0 {
+			by = append(by, w)
+		}
+	}
+	if mode != auto || len(by) == 0 {
+		return snapshot.Known("qp auto off")
+	}
+	return snapshot.Known("qp auto " + strings.Join(by, ",") + " on")
+}
+
+// optional reads a message of RDMA_NLDEV_CMD_STAT_GET_STATUS: counters that say whether
+// they are on are optional.
+func optional(d *netlink.AttributeDecoder) []snapshot.OptionalCounter {
+	all := []snapshot.OptionalCounter{}
+	for d.Next() {
+		if d.Type() != attrHWCounters {
+			continue
+		}
+		d.Nested(func(d *netlink.AttributeDecoder) error {
+			for d.Next() {
+				if d.Type() != attrHWCounter {
+					continue
+				}
+				d.Nested(func(d *netlink.AttributeDecoder) error {
+					var c snapshot.OptionalCounter
+					is := false
+					for d.Next() {
+						switch d.Type() {
+						case attrHWCounterName:
+							c.Name = d.String()
+						case attrHWCounterOn:
+							c.On, is = d.Uint8() != 0, true
+						}
+					}
+					if is && c.Name != "" {
+						all = append(all, c)
+					}
+					return nil
+				})
 			}
 			return nil
 		})

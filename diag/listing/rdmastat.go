@@ -1,0 +1,147 @@
+package listing
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/verbena-rdma/verbena/diag/snapshot"
+)
+
+// statistic is rdma statistic: counters of ports, and how they count.
+func (c *rdmaCommand) statistic(args []string) ([]byte, error) {
+	if len(args) > 0 && shortened(args[0], "show", "list", "help") == "" {
+		switch shortened(args[0], "qp", "mr", "mode", "set", "unset") {
+		case "qp":
+			return c.statisticQP(args[1:])
+		case "mr":
+			return c.statisticMR(args[1:])
+		case "mode":
+			return c.optional(args[1:])
+		}
+	}
+	return c.object("statistic", statUsage, args, c.statistics, []string{"set", "unset"})
+}
+
+// statisticQP is rdma statistic qp.
+func (c *rdmaCommand) statisticQP(args []string) ([]byte, error) {
+	if len(args) == 0 {
+		return c.boundCounters(nil)
+	}
+	switch cmd := shortened(args[0], "show", "list", "mode", "set", "bind", "unbind", "help"); cmd {
+	case "show", "list":
+		return c.boundCounters(args[1:])
+	case "mode":
+		return c.onPorts(args[1:], func(d *snapshot.Device, p *snapshot.Port) (row, bool) {
+			mode, ok := p.StatMode.QP.Get()
+			r := c.indexed(d)
+			r.lead(fmt.Sprintf("link %s/%d ", d.Name, p.Number))
+			r.jsonNumber("port", uint64(p.Number))
+			r.str("mode", mode)
+			return r, ok
+		})
+	case "help":
+		return []byte(statUsage), nil
+	case "":
+		return nil, fail(0, "Unknown parameter '%s'.", args[0])
+	default:
+		return nil, fail(1, "rdma statistic qp %s changes the host: this program shows only", cmd)
+	}
+}
+
+// boundCounters is rdma statistic qp show: none, because a snapshot holds none.
+func (c *rdmaCommand) boundCounters(args []string) ([]byte, error) {
+	if len(args) > 2 { // the rest are filters, of what is not there
+		args = args[:2]
+	}
+	return c.onPorts(args, func(*snapshot.Device, *snapshot.Port) (row, bool) { return row{}, false })
+}
+
+// statisticMR is rdma statistic mr: counters of page faults, which a snapshot does not
+// hold. Every argument is a filter there, even show.
+func (c *rdmaCommand) statisticMR(args []string) ([]byte, error) {
+	switch {
+	case len(args) == 1:
+		return nil, fail(1, "No filter data was supplied to filter option %s", args[0])
+	case len(args)%2 != 0:
+		return nil, fail(1, "There is filter option without data")
+	}
+	if _, err := c.filters("mr", args); err != nil {
+		return c.errorBeside(err)
+	}
+	return c.form.print(nil), nil
+}
+
+// optional is rdma statistic mode: the optional counters that are on, or all of them.
+func (c *rdmaCommand) optional(args []string) ([]byte, error) {
+	name, all := "optional-counters", false
+	if len(args) > 0 && shortened(args[0], "link", "supported") == "supported" {
+		name, all, args = "supported optional-counters", true, args[1:]
+	}
+	return c.onPorts(args, func(d *snapshot.Device, p *snapshot.Port) (row, bool) {
+		var names []string
+		for _, o := range p.StatMode.Optional {
+			if all || o.On {
+				names = append(names, o.Name)
+			}
+		}
+		r := c.indexed(d)
+		r.lead(fmt.Sprintf("link %s/%d ", d.Name, p.Number))
+		r.jsonNumber("port", uint64(p.Number))
+		r.word(name, strings.Join(names, ","))
+		r.list(name, names)
+		return r, len(names) > 0
+	})
+}
+
+func (c *rdmaCommand) statistics(args []string) ([]byte, error) {
+	return c.onPorts(args, statRow)
+}
+
+// onPorts prints a row of every port, or with [link [DEV[/PORT]]] of some.
+func (c *rdmaCommand) onPorts(args []string, make func(*snapshot.Device, *snapshot.Port) (row, bool)) ([]byte, error) {
+	only, number := (*snapshot.Device)(nil), -1
+	if len(args) > 0 {
+		if shortened(args[0], "link") == "" {
+			return nil, fail(0, "Unknown parameter '%s'.", args[0])
+		}
+		if len(args) > 1 {
+			var err error
+			if only, number, err = c.link(args[1], true); err != nil {
+				return c.errorBeside(err)
+			}
+		}
+	}
+	var rows []row
+	for i := range c.s.Devices {
+		d := &c.s.Devices[i]
+		for j := range d.Ports {
+			p := &d.Ports[j]
+			if only != nil && (d != only || number >= 0 && p.Number != number) {
+				continue
+			}
+			if r, ok := make(d, p); ok {
+				rows = append(rows, r)
+			}
+		}
+	}
+	return c.form.print(rows), nil
+}
+
+// statRow has the counters in the order of the driver where netlink told it.
+func statRow(d *snapshot.Device, p *snapshot.Port) (row, bool) {
+	counters := p.Statistics
+	if len(counters) == 0 {
+		counters = p.HWCounters
+	}
+	if len(counters) == 0 {
+		return row{}, false
+	}
+	var r row
+	r.lead(fmt.Sprintf("link %s/%d ", d.Name, p.Number))
+	r.jsonString("ifname", d.Name)
+	r.jsonNumber("port", uint64(p.Number))
+	for _, x := range counters {
+		known(x.Value, func(v uint64) { r.num(x.Name, v) })
+	}
+	return r, true
+}
