@@ -37,6 +37,7 @@ packages=(
   perftest ibverbs-utils rdmacm-utils ibverbs-providers librdmacm1 infiniband-diags
   gcc libc6-dev libibverbs-dev                       # for test/interop/peer; and go test -race wants cgo
   tshark tcpdump iperf3 netcat-openbsd iputils-ping procps
+  iptables                                           # legacy tables and rules in nftables that are read
   nftables                                           # breaks the networks that verbena probe is tried on
   chromium fonts-dejavu-core                         # opens the page of verbena monitor
   qemu-user                                          # runs the arm64 build of test/interop/digest

@@ -19,14 +19,21 @@ type verdict struct {
 }
 
 // firewallVerdict follows the chains at the input hook. A packet passes if every
-// base chain accepts it. A rule that could match and has parts that are not
+// base chain accepts it, those of legacy iptables too. A rule that could match and has parts that are not
 // understood makes the verdict unsure, unless something later drops for certain.
 func firewallVerdict(f *snapshot.Firewall, iif string) (verdict, string) {
 	chains, ok := f.NFT.Get()
+	text, legacy := f.IPTables.Get()
 	if ok && len(chains) > 0 {
-		return nftVerdict(chains, iif), ""
+		v := nftVerdict(chains, iif)
+		if legacy && v.what != "drop" {
+			if w := iptablesVerdict(text); w.what == "drop" || v.what == "accept" && w.what == "unsure" {
+				return w, ""
+			}
+		}
+		return v, ""
 	}
-	if text, ok := f.IPTables.Get(); ok {
+	if legacy {
 		return iptablesVerdict(text), ""
 	}
 	if ok {
@@ -168,29 +175,44 @@ func iptablesVerdict(text string) verdict {
 }
 
 func walkIPTables(rules map[string][][]string, chain string, depth int) verdict {
+	unsure := verdict{}
 	for _, r := range rules[chain] {
 		match, target := iptablesMatch(r)
 		if !match || target == "" {
 			continue
 		}
+		v := verdict{}
 		by := "iptables: -A " + chain + " " + strings.Join(r, " ")
 		switch target {
 		case "ACCEPT":
-			return verdict{what: "accept", by: by}
+			v = verdict{what: "accept", by: by}
 		case "DROP", "REJECT":
-			return verdict{what: "drop", by: by}
+			v = verdict{what: "drop", by: by}
 		case "RETURN":
-			return verdict{}
+			if !slices.Contains(r, unknownMatch) {
+				return unsure
+			}
 		default:
 			if depth < maxJumps {
-				if v := walkIPTables(rules, target, depth+1); v.what != "" {
-					return v
-				}
+				v = walkIPTables(rules, target, depth+1)
 			}
 		}
+		switch {
+		case v.what == "":
+		case v.what == "unsure" || slices.Contains(r, unknownMatch):
+			unsure = verdict{what: "unsure", by: by + " (a match is not understood)"}
+		case v.what == "accept" && unsure.what != "":
+			return unsure
+		default:
+			return v
+		}
 	}
-	return verdict{}
+	return unsure
 }
+
+// unknownMatch stands in a rule for a match that the reader of the kernel's table does
+// not understand.
+const unknownMatch = "--unknown"
 
 // iptablesMatch reports whether a rule could match a new UDP packet to port 4791 from
 // another host, and its target.
@@ -198,18 +220,23 @@ func iptablesMatch(r []string) (match bool, target string) {
 	match = true
 	for i := 0; i+1 < len(r); i++ {
 		v := r[i+1]
+		ok := true
 		switch r[i] {
 		case "-j", "-g":
 			target = v
+			continue
 		case "-p":
-			match = match && (v == "udp" || v == "17" || v == "all")
+			ok = v == "udp" || v == "17" || v == "all"
 		case "-i":
-			match = match && v != "lo"
+			ok = v != "lo"
 		case "--dport", "--destination-port", "--dports":
-			match = match && iptablesPorts(v)
+			ok = iptablesPorts(v)
 		case "--state", "--ctstate":
-			match = match && slices.Contains(strings.Split(v, ","), "NEW")
+			ok = slices.Contains(strings.Split(v, ","), "NEW")
+		default:
+			continue
 		}
+		match = match && ok != (i > 0 && r[i-1] == "!")
 	}
 	return match, target
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/verbena-rdma/verbena/diag/snapshot"
 	"github.com/verbena-rdma/verbena/diag/source/dcbnl"
 	"github.com/verbena-rdma/verbena/diag/source/ethtool"
+	"github.com/verbena-rdma/verbena/diag/source/iptables"
 	"github.com/verbena-rdma/verbena/diag/source/nft"
 	"github.com/verbena-rdma/verbena/diag/source/nldev"
 	"github.com/verbena-rdma/verbena/diag/source/rtnl"
@@ -64,6 +65,12 @@ func (l *Live) kernel(query string) (any, error) {
 		return l.chardevs()
 	case QueryNFT:
 		return nft.Read()
+	case QueryIPTables:
+		names, err := l.proc.readFile("net/ip_tables_names", maxLink)
+		if err != nil {
+			return nil, err
+		}
+		return iptables.Read(names)
 	case QueryNetdevs, QueryAddresses, QueryRoutes, QueryRules, QueryNeighbours:
 		return l.route(query)
 	}

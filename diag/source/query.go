@@ -45,7 +45,7 @@ const (
 	QueryNeighbours = "ip/neigh" // []snapshot.Neighbour
 
 	QueryNFT      = "nft"      // []snapshot.NFTChain
-	QueryIPTables = "iptables" // string
+	QueryIPTables = "iptables" // string: the filter table of legacy iptables, IPv4, as iptables-save writes it
 
 	// []snapshot.Device: those that processes of this host hold, from their control
 	// sockets. One without a name is a process that has not answered; Attr says why.
