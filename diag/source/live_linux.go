@@ -66,7 +66,7 @@ func (l *Live) kernel(query string) (any, error) {
 	case QueryNFT:
 		return nft.Read()
 	case QueryIPTables:
-		names, err := l.proc.readFile("net/ip_tables_names", maxLink)
+		names, err := l.proc.readFile("thread-self/net/ip_tables_names", maxLink) // net is the namespace of the first thread
 		if err != nil {
 			return nil, err
 		}
