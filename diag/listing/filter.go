@@ -68,7 +68,7 @@ func (c *rdmaCommand) filters(kind string, args []string) (*filters, error) {
 		if err != nil {
 			return nil, err
 		}
-		if one.key != "dev-type" && one.key != "transport-type" { // as the original, which has them and no more
+		if !slices.Contains([]string{"dev-type", "transport-type", "rkey", "lkey"}, one.key) { // as the original, which has them and no more
 			f.all = append(f.all, one)
 		}
 	}
@@ -107,6 +107,9 @@ func readFilter(kind, name, value string) (filter, error) {
 func (f *filters) pass(s subject) bool {
 	for _, one := range f.all {
 		n, w, ok := s(one.key)
+		if !ok && one.key == "path-mig-state" { // as the original: others have none, and pass
+			continue
+		}
 		if !ok || !one.pass(n, w) {
 			return false
 		}

@@ -56,8 +56,8 @@ func (c *rdmaCommand) boundCounters(args []string) ([]byte, error) {
 	return c.onPorts(args, func(*snapshot.Device, *snapshot.Port) (row, bool) { return row{}, false })
 }
 
-// statisticMR is rdma statistic mr: counters of page faults, which a snapshot does not
-// hold. Every argument is a filter there, even show.
+// statisticMR is rdma statistic mr: the memory regions, without the counters of page
+// faults that only some drivers have and a snapshot does not hold. Every argument is a filter there, even show.
 func (c *rdmaCommand) statisticMR(args []string) ([]byte, error) {
 	switch {
 	case len(args) == 1:
@@ -65,10 +65,28 @@ func (c *rdmaCommand) statisticMR(args []string) ([]byte, error) {
 	case len(args)%2 != 0:
 		return nil, fail(1, "There is filter option without data")
 	}
-	if _, err := c.filters("mr", args); err != nil {
+	f, err := c.filters("mr", args)
+	if err != nil {
 		return c.errorBeside(err)
 	}
-	return c.form.print(nil), nil
+	var rows []row
+	for i := range c.s.Devices {
+		d := &c.s.Devices[i]
+		if f.device != nil && d != f.device {
+			continue
+		}
+		all, err := each(d.MRs, d, "mr", f, nil, func(m *snapshot.MR) (row, subject) {
+			_, s := c.mr(d, m)
+			r := c.onDev(d)
+			r.num("mrn", uint64(m.MRN))
+			return r, s
+		})
+		if err != nil {
+			return c.errorBeside(err)
+		}
+		rows = append(rows, all...)
+	}
+	return c.form.print(rows), nil
 }
 
 // optional is rdma statistic mode: the optional counters that are on, or all of them.

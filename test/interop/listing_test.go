@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -234,8 +235,18 @@ func hold(ctx context.Context, t *testing.T, g *guest.Guest) {
 	until("rdma res show cm_id | grep -q LISTEN")
 	// The active sides are stopped once they are connected; what they have posted runs
 	// out, and then nothing moves.
-	start("rping -c -a "+ip+" -p 7174 -C 1000000000", "ib_write_bw -d rxe0 -x 1 -p 18604 -n 1000000 "+ip)
-	until("kill -STOP $(rdma res show cm_id state CONNECT | grep 'dst-addr [^ ]*:7174' | sed -n 's/.* pid \\([0-9]*\\) .*/\\1/p' | head -n 1)")
+	client, err := g.Background(ctx, "exec rping -c -v -a "+ip+" -p 7174 -C 1000000000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Kill)
+	if err := client.WaitOutput(ctx, "ping data"); err != nil { // the last datagram of the handshake has been sent then
+		t.Fatal(err)
+	}
+	if err := client.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	start("ib_write_bw -d rxe0 -x 1 -p 18604 -n 1000000 " + ip)
 	until(`rtr=$(rdma res show qp state RTR | sed -n 's/.* lqpn \([0-9]*\) .*/\1/p') && [ -n "$rtr" ] && kill -STOP $(rdma res show qp rqpn $rtr | sed -n 's/.* pid \([0-9]*\) .*/\1/p')`)
 	until("cd /tmp; touch still.0; (rdma statistic; rdma res show qp) > still.1; cmp -s still.0 still.1; r=$?; mv still.1 still.0; exit $r")
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/mdlayher/netlink"
 
 	"github.com/verbena-rdma/verbena/diag/snapshot"
+	"github.com/verbena-rdma/verbena/diag/source/nlask"
 )
 
 // Client is a socket to the RDMA subsystem. It serves one goroutine at a time.
@@ -37,14 +38,14 @@ func (c *Client) ask(cmd uint16, dump bool, attrs map[uint16]uint32, each func(*
 		flags |= netlink.Dump
 	}
 	var data []byte
-	for _, t := range []uint16{attrDevIndex, attrPortIndex, attrStatRes} {
+	for _, t := range []uint16{attrDevIndex, attrPortIndex, attrStatMode, attrStatRes} {
 		if v, ok := attrs[t]; ok {
 			data = binary.NativeEndian.AppendUint16(data, 8)
 			data = binary.NativeEndian.AppendUint16(data, t)
 			data = binary.NativeEndian.AppendUint32(data, v)
 		}
 	}
-	msgs, err := c.conn.Execute(netlink.Message{
+	msgs, err := nlask.Execute(c.conn, netlink.Message{
 		Header: netlink.Header{Type: netlink.HeaderType(client<<10 | cmd), Flags: flags},
 		Data:   data,
 	})
@@ -132,7 +133,7 @@ func (c *Client) StatMode(index, port int) (snapshot.StatMode, error) {
 		m.Optional = optional(d)
 		return nil
 	})
-	at[attrStatRes] = attrQP
+	at[attrStatRes], at[attrStatMode] = attrQP, 0 // the kernel wants a mode in the question; its number does not matter
 	modeErr := c.ask(cmdStat, false, at, func(d *netlink.AttributeDecoder) error {
 		m.QP = statMode(d)
 		return nil

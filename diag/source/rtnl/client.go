@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"github.com/mdlayher/netlink"
+
+	"github.com/verbena-rdma/verbena/diag/source/nlask"
 )
 
 const (
@@ -41,7 +43,7 @@ func (c *Client) Close() error { return c.conn.Close() }
 // dump asks for all objects of a kind and family, and calls each with the fixed part
 // of a message and its attributes.
 func (c *Client) dump(kind uint16, head []byte, each func(fixed []byte, d *netlink.AttributeDecoder)) error {
-	msgs, err := c.conn.Execute(netlink.Message{
+	msgs, err := nlask.Execute(c.conn, netlink.Message{
 		Header: netlink.Header{Type: netlink.HeaderType(kind), Flags: netlink.Request | netlink.Dump},
 		Data:   head,
 	})
