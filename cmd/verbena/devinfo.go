@@ -82,10 +82,13 @@ func (a app) devinfo(l *listFlags, o listing.DevInfoOptions) error {
 		for i := range s.Devices {
 			name := s.Devices[i].Name
 			one, _ := listing.DevInfo(s, listing.DevInfoOptions{Device: name, Port: o.Port, Verbose: true}) // it worked for all
-			out = report.AppendQueues(append(out, one...), l.queues[name])
+			out = append(out, one...)
+			if qs, ours := l.queues[name]; ours {
+				out = report.AppendQueues(out, qs)
+			}
 		}
-	} else if o.Verbose && err == nil {
-		out = report.AppendQueues(out, l.queues[o.Device])
+	} else if qs, ours := l.queues[o.Device]; ours && o.Verbose && err == nil {
+		out = report.AppendQueues(out, qs)
 	}
 	return a.say(out, err)
 }
