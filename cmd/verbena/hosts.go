@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,7 @@ func (h *hostFlags) flags(c *cobra.Command) {
 	f.StringVar(&h.dir, "host", "", "a recorded host: a `directory` of verbena snapshot; default: this host")
 	f.DurationVar(&h.interval, "interval", 10*time.Second, "time between the two looks at this host; 0 for one look")
 	f.IntVar(&h.pid, "pid", 0, "the program's process: its limits and environment")
-	f.StringVar(&h.app, "app", "", "or the first process of this `name`")
+	f.StringVar(&h.app, "app", "", "the program, as the first process of this `name`, instead of --pid")
 	f.StringVar(&h.log, "log", "", "a `file` with what the program printed")
 	f.StringVar(&h.sysfsRoot, "sysfs-root", "/sys", "where sysfs is mounted")
 	f.StringVar(&h.procRoot, "proc-root", "/proc", "where proc is mounted")
@@ -57,6 +58,12 @@ func (h *hostFlags) live() (*source.Live, error) {
 		}
 		cfg.App.Log = lines
 	}
+	if err := mounted("--sysfs-root", h.sysfsRoot, "/sys", "class"); err != nil {
+		return nil, err
+	}
+	if err := mounted("--proc-root", h.procRoot, "/proc", "sys"); err != nil {
+		return nil, err
+	}
 	if h.procRoot == "/proc" { // sockets are this namespace's, whatever is mounted elsewhere
 		ask := func(q control.Query) func() (any, error) {
 			return func() (any, error) { return control.Devices(q) }
@@ -66,6 +73,25 @@ func (h *hostFlags) live() (*source.Live, error) {
 		}
 	}
 	return source.NewLive(cfg)
+}
+
+// mounted makes sure that a directory that somebody named for sysfs or proc is one: an
+// empty directory would be a host without devices.
+func mounted(flag, dir, usual, has string) error {
+	if dir == "" || dir == usual {
+		return nil
+	}
+	fi, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", flag, err)
+	case !fi.IsDir():
+		return fmt.Errorf("%s %s: not a directory", flag, dir)
+	}
+	if fi, err := os.Stat(filepath.Join(dir, has)); err != nil || !fi.IsDir() {
+		return fmt.Errorf("%s %s: there is no directory %s, so this is not what is at %s", flag, dir, has, usual)
+	}
+	return nil
 }
 
 // readLog reads the end of a file: that is where errors are.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -56,6 +57,9 @@ func (l *listFlags) devices(opt read.Options) (*snapshot.Snapshot, error) {
 	s, err := l.read(opt)
 	if l.dir != "" || l.kernel {
 		return s, err
+	}
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return nil, err
 	}
 	if err != nil { // no live host on this system: our own devices are all there is
 		s = &snapshot.Snapshot{Version: snapshot.Version, Origin: snapshot.Live}
@@ -112,6 +116,9 @@ func (l *listFlags) hostOptions(args []string) (rest []string, err error) {
 			}
 			value = args[i]
 		}
+		if value == "" {
+			return nil, fmt.Errorf("%s is given and empty", name)
+		}
 		*to = value
 	}
 	return rest, nil
@@ -132,7 +139,7 @@ func (a app) rdmaCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if len(rest) == 1 && (rest[0] == "--help" || rest[0] == "-h") {
+			if slices.Contains(rest, "--help") || slices.Contains(rest, "-h") {
 				return cmd.Help()
 			}
 			asJSON, gids := gidShow(rest)

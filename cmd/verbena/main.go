@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -21,8 +22,26 @@ func main() { os.Exit(start()) }
 func start() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return run(ctx, app{in: os.Stdin, out: os.Stdout, err: os.Stderr}, os.Args)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	status := make(chan int, 1)
+	go func() { status <- run(ctx, app{in: os.Stdin, out: os.Stdout, err: os.Stderr}, os.Args) }()
+	select {
+	case s := <-status:
+		return s
+	case <-ctx.Done():
+	}
+	select {
+	case s := <-status:
+		return s
+	case <-time.After(ending): // it waits for a pipe that nobody writes to
+		fmt.Fprintf(os.Stderr, "%s: interrupted\n", filepath.Base(os.Args[0]))
+		return 130
+	}
 }
+
+// ending is how long a command that is interrupted may take to end: a simulation reports
+// what has happened so far.
+const ending = 20 * time.Second
 
 // app is what a command may use of the process.
 type app struct {
@@ -41,7 +60,16 @@ func run(ctx context.Context, a app, args []string) int {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SilenceErrors, root.SilenceUsage = true, true
+	if root.HasSubCommands() {
+		root.SetHelpCommand(helpCommand())
+		root.InitDefaultHelpCmd()
+		root.InitDefaultCompletionCmd(rest...)
+	}
+	strict(root)
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = out.err
+	}
 	var quiet *quietError
 	status := 1
 	if e := (*statusError)(nil); errors.As(err, &e) {
@@ -63,15 +91,20 @@ func run(ctx context.Context, a app, args []string) int {
 	return status
 }
 
-// counter counts what a command has written.
+// counter counts what a command has written, and keeps the first error: no command
+// ends well whose output was lost.
 type counter struct {
-	w io.Writer
-	n int
+	w   io.Writer
+	n   int
+	err error
 }
 
 func (c *counter) Write(b []byte) (int, error) {
 	n, err := c.w.Write(b)
 	c.n += n
+	if err != nil && c.err == nil {
+		c.err = err
+	}
 	return n, err
 }
 
@@ -118,8 +151,9 @@ func (a app) root() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
-		SuggestionsMinimumDistance: 2,
+		Version: versionLine(),
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	for _, make := range commands {
 		root.AddCommand(make(a))
 	}

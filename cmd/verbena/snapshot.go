@@ -48,7 +48,7 @@ func (a app) snapshotCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.host.sysfsRoot, "sysfs-root", "/sys", "read sysfs here, such as /host/sys in a container")
 	cmd.Flags().StringVar(&f.host.procRoot, "proc-root", "/proc", "read proc here")
 	cmd.Flags().IntVar(&f.host.pid, "pid", 0, "process whose limits and environment belong to the snapshot")
-	cmd.Flags().StringVar(&f.host.app, "app", "", "or the first process of this name")
+	cmd.Flags().StringVar(&f.host.app, "app", "", "the program, as the first process of this name, instead of --pid")
 	cmd.Flags().StringVar(&f.host.log, "log", "", "file with what the program printed")
 	cmd.Flags().StringSliceVar(&f.devices, "devices", nil, "only these RDMA devices")
 	cmd.Flags().StringSliceVar(&f.exclude, "exclude-devices", nil, "not these RDMA devices, not even a file of theirs")

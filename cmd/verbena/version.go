@@ -20,6 +20,11 @@ func buildVersion() string {
 	return info.Main.Version
 }
 
+// versionLine is what version and --version print.
+func versionLine() string {
+	return fmt.Sprintf("verbena %s (%s, %s/%s)", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
 func (a app) versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -30,7 +35,7 @@ func (a app) versionCommand() *cobra.Command {
 			if asJSON {
 				return writeJSON(a.out, map[string]string{"version": buildVersion(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
 			}
-			_, err := fmt.Fprintf(a.out, "verbena %s (%s, %s/%s)\n", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintln(a.out, versionLine())
 			return err
 		},
 	}

@@ -65,7 +65,7 @@ func NewLive(cfg LiveConfig) (*Live, error) {
 		tree, err := openTree(t.dir, true)
 		if err != nil && t.must {
 			l.Close()
-			return nil, fmt.Errorf("read the host under %s: %w", t.dir, Failed(err))
+			return nil, fmt.Errorf("read the host under %s: %w", t.dir, err)
 		}
 		if err == nil {
 			*t.to = tree

@@ -4,6 +4,7 @@ package source
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 )
 
@@ -12,7 +13,7 @@ type clients struct{}
 func (clients) close() {}
 
 func supported() error {
-	return errors.New("this host runs " + runtime.GOOS + "; reading a live host needs Linux (a recording can be read anywhere)")
+	return fmt.Errorf("this host runs %s; reading a live host needs Linux (a recording can be read anywhere): %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
 func (l *Live) kernel(string) (any, error) { return nil, supported() }

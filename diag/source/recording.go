@@ -30,7 +30,7 @@ type Recording struct {
 func OpenDir(path string) (*Recording, error) {
 	t, err := openTree(path, false)
 	if err != nil {
-		return nil, fmt.Errorf("recording %s: %w", path, Failed(err))
+		return nil, fmt.Errorf("recording %s: %w", path, err)
 	}
 	r := &Recording{tree: t}
 	if err := r.open(); err != nil {

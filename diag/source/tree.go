@@ -24,11 +24,27 @@ type tree struct {
 }
 
 func openTree(dir string, links bool) (*tree, error) {
+	fi, err := os.Stat(dir) // before the open: that of a pipe would wait
+	if err != nil {
+		return nil, whyNot(err)
+	}
+	if !fi.IsDir() {
+		return nil, errors.New("not a directory")
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, err
+		return nil, whyNot(err)
 	}
 	return &tree{root: root, links: links, plain: map[string]bool{".": true}}, nil
+}
+
+// whyNot is the error of a path without the path.
+func whyNot(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 // look says what is at a name.
