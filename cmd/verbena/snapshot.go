@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -121,6 +122,11 @@ func (a app) tellSnapshot(s *snapshot.Snapshot, f snapshotFlags) error {
 	}
 	for _, d := range s.Devices {
 		j.Devices = append(j.Devices, d.Name)
+	}
+	for _, name := range f.devices {
+		if !slices.Contains(j.Devices, name) {
+			fmt.Fprintf(a.err, "--devices: there is no device %s\n", name)
+		}
 	}
 	if j.Problems == nil {
 		j.Problems = []snapshot.Problem{}
