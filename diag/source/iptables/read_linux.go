@@ -4,6 +4,7 @@ package iptables
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -52,7 +53,7 @@ func Read(names []byte) (string, error) {
 		copy(b, table)
 		binary.NativeEndian.PutUint32(b[32:], size)
 		err := getsockopt(fd, getEntries, b)
-		if err == unix.EAGAIN {
+		if errors.Is(err, unix.EAGAIN) {
 			continue
 		}
 		if err != nil {
