@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
 	"github.com/verbena-rdma/verbena/diag/doctor"
@@ -203,6 +205,40 @@ func window(t *testing.T, dir string) snapshot.Window {
 		t.Fatalf("%s: %v", dir, err)
 	}
 	return w
+}
+
+// A recording in one text file says the same as its directory.
+func TestArchivesAreRecordings(t *testing.T) {
+	files, err := filepath.Glob("testdata/*/*.txtar")
+	if err != nil || len(files) < 50 {
+		t.Fatalf("%d files, error %v", len(files), err)
+	}
+	for i, name := range files {
+		if i%6 != 0 {
+			continue
+		}
+		dir := window(t, unpack(t, name))
+		rec, err := source.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := read.Window(rec, read.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(asJSON(t, dir), asJSON(t, file)); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 // unpack writes the files of an archive into a new directory.

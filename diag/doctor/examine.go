@@ -20,13 +20,16 @@ const (
 	Pass Status = "PASS"
 )
 
-// Finding is the outcome of a rule on one thing of the host.
+// Finding is the outcome of a rule on one thing of the host, or the same outcome on
+// several.
 type Finding struct {
-	Rule       string     `json:"rule"`
-	Status     Status     `json:"status"`
-	Title      string     `json:"title"`
-	Step       int        `json:"step"`
+	Rule   string `json:"rule"`
+	Status Status `json:"status"`
+	Title  string `json:"title"`
+	Step   int    `json:"step"`
+	// Where names the things for people; Places are their names, all of them.
 	Where      string     `json:"where"`
+	Places     []string   `json:"places"`
 	Evidence   []Evidence `json:"evidence,omitempty"`
 	Condition  string     `json:"condition,omitempty"` // the one that holds, with its limits
 	Cause      string     `json:"cause,omitempty"`
@@ -39,8 +42,11 @@ type Finding struct {
 	// ExplainedBy are rules of which this is a symptom.
 	ExplainedBy []string `json:"explained_by,omitempty"`
 
-	rule *Rule
-	at   moment
+	rule   *Rule
+	at     moment
+	fixes  []rendered
+	verify rendered
+	short  []string // Fix with one line for all things
 }
 
 // Report is what the doctor found.
@@ -78,7 +84,8 @@ func Examine(in Input, rules []*Rule) *Report {
 			}
 		}
 	}
-	r.Findings = rank(r.Findings)
+	r.Findings = group(rank(r.Findings))
+	r.Skipped, r.Passed = group(r.Skipped), group(r.Passed)
 	return r
 }
 
@@ -154,9 +161,9 @@ func (r *Rule) fill(f *Finding, e *env, t *trace) {
 		f.Evidence = slices.Clone(t.seen)
 	}
 	quiet := *t
-	f.Cause, f.Why, f.Verify = r.prog.cause.render(e), r.prog.why.render(e), r.prog.verify.render(e)
+	f.Cause, f.Why, f.verify = r.prog.cause.render(e, false).text, r.prog.why.render(e, false).text, r.prog.verify.render(e, true)
 	for i := range r.prog.fix {
-		f.Fix = append(f.Fix, r.prog.fix[i].render(e))
+		f.fixes = append(f.fixes, r.prog.fix[i].render(e, true))
 	}
 	*t = quiet
 }

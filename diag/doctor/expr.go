@@ -257,23 +257,32 @@ func (r *Rule) compileText(what, s string, lets map[string]bool) (text, error) {
 	return t, nil
 }
 
-// render writes a text; an expression without a value stands as <expression>.
-func (t text) render(e *env) string {
+// render writes a text; an expression without a value stands as <expression>. Values
+// are made short; in a command they are words of a shell, whatever a recording says.
+func (t text) render(e *env, command bool) rendered {
 	var b strings.Builder
+	var r rendered
 	for _, p := range t {
 		if p.prog == nil {
 			b.WriteString(p.lit)
 			continue
 		}
-		v, err := expr.Run(p.prog, *e)
-		if err != nil || v == nil {
-			b.WriteString("<" + strings.TrimSpace(p.code) + ">")
-			continue
+		word := "<" + strings.TrimSpace(p.code) + ">"
+		if v, err := expr.Run(p.prog, *e); err == nil && v != nil {
+			word = oneLine(format(v))
+			if command && strings.ContainsAny(word, shellSigns) {
+				word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+			}
 		}
-		b.WriteString(format(v))
+		r.values = append(r.values, renderedValue{p.code, word})
+		b.WriteString(word)
 	}
-	return b.String()
+	r.text = b.String()
+	return r
 }
+
+// shellSigns are those that a shell acts upon, but for the blank.
+const shellSigns = "$`;&|<>(){}[]*?!#~'\"\\^"
 
 // truth evaluates a condition; a condition that is not there does not hold.
 func truth(p *vm.Program, e *env) (bool, error) {

@@ -80,10 +80,12 @@ func is(v any, place string) reading { return reading{value: plain(v), place: pl
 
 // Evidence is a value that a finding rests on.
 type Evidence struct {
-	What   string `json:"what"`
-	Value  string `json:"value"`
-	Before string `json:"before,omitempty"`
-	Place  string `json:"place,omitempty"`
+	What   string `json:"what"`             // the fact or counter
+	Value  string `json:"value"`            // for people; a counter's is its value now
+	Before string `json:"before,omitempty"` // of a counter: its value at the first of two instants
+	Place  string `json:"place,omitempty"`  // the file or command that has it
+	// Where is the thing it is about, in a finding of several.
+	Where string `json:"where,omitempty"`
 }
 
 // trace collects what a condition reads, each thing once.

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/verbena-rdma/verbena/diag/snapshot"
@@ -14,22 +15,24 @@ var hostFacts = map[string]fact{
 		}
 		return none("", "it takes two snapshots")
 	}},
-	"host.devices":         {doc: "number of RDMA devices", get: func(s *scope) reading { return is(len(s.now.host.Devices), "/sys/class/infiniband") }},
-	"host.nics_without":    {doc: "network cards that could be RDMA devices and are none", get: nicsWithout},
-	"host.netns_mode":      hostFact("mode of network namespaces: shared or exclusive", func(h *snapshot.Snapshot) snapshot.Value[string] { return h.RDMA.NetnsMode }, "rdma system"),
-	"host.copy_on_fork":    hostFact("whether the kernel copies pinned pages on fork", func(h *snapshot.Snapshot) snapshot.Value[bool] { return h.RDMA.CopyOnFork }, "rdma system"),
-	"host.hugepages":       {doc: "huge pages reserved, of all sizes", get: hugePages(func(p *snapshot.HugePages) snapshot.Value[uint64] { return p.Total })},
-	"host.hugepages_free":  {doc: "huge pages that are free, of all sizes", get: hugePages(func(p *snapshot.HugePages) snapshot.Value[uint64] { return p.Free })},
-	"host.firewall":        {doc: "what the firewall does with UDP 4791 from outside: accept, drop, unsure", get: firewall(func(v verdict) reading { return is(v.what, v.by) })},
-	"host.firewall_by":     {doc: "the rule or policy that decides so", get: firewall(func(v verdict) reading { return is(v.by, "") })},
-	"host.firewall_hits":   {doc: "packets that the deciding rule has counted", get: firewall(func(v verdict) reading { return val(v.hits, v.by) })},
-	"host.chardevs":        {doc: "uverbs devices in /dev/infiniband", get: chardevs},
-	"host.chardevs_denied": {doc: "uverbs devices that this user may not open", get: chardevsDenied},
-	"host.csum_errors":     {doc: "UDP packets with a wrong checksum, between the snapshots or since boot", get: snmp("Udp.InCsumErrors")},
-	"host.rcvbuf_errors":   {doc: "UDP packets dropped for a full socket buffer", get: snmp("Udp.RcvbufErrors")},
-	"host.frag_fails":      {doc: "IP packets that would not fit and must not be fragmented", get: snmp("Ip.FragFails")},
-	"host.unreachable":     {doc: "neighbours of RDMA interfaces that do not answer", get: once("host.unreachable", deadNeighbours)},
-	"host.all_zero_errors": {doc: "whether every error counter of every RDMA device is 0", get: once("host.all_zero_errors", allZero)},
+	"host.devices":          {doc: "number of RDMA devices", get: func(s *scope) reading { return is(len(s.now.host.Devices), "/sys/class/infiniband") }},
+	"host.nics_without":     {doc: "network cards that could be RDMA devices and are none", get: nicsWithout},
+	"host.netns_mode":       hostFact("mode of network namespaces: shared or exclusive", func(h *snapshot.Snapshot) snapshot.Value[string] { return h.RDMA.NetnsMode }, "rdma system"),
+	"host.copy_on_fork":     hostFact("whether the kernel copies pinned pages on fork", func(h *snapshot.Snapshot) snapshot.Value[bool] { return h.RDMA.CopyOnFork }, "rdma system"),
+	"host.hugepages":        {doc: "huge pages reserved, of all sizes", get: hugePages(func(p *snapshot.HugePages) snapshot.Value[uint64] { return p.Total })},
+	"host.hugepages_free":   {doc: "huge pages that are free, of all sizes", get: hugePages(func(p *snapshot.HugePages) snapshot.Value[uint64] { return p.Free })},
+	"host.firewall":         {doc: "what the firewall does with UDP 4791 from outside: accept, drop, unsure", get: firewall(func(v verdict) reading { return is(v.what, v.by) })},
+	"host.firewall_by":      {doc: "the rule or policy that decides so", get: firewall(func(v verdict) reading { return is(v.by, "") })},
+	"host.firewall_hits":    {doc: "packets that the deciding rule has counted", get: firewall(func(v verdict) reading { return val(v.hits, v.by) })},
+	"host.chardevs":         {doc: "uverbs devices in /dev/infiniband", get: chardevs},
+	"host.chardevs_denied":  {doc: "uverbs devices that this user may not open", get: chardevsDenied},
+	"host.csum_errors":      {doc: "UDP packets with a wrong checksum, between the snapshots or since boot", get: snmp("Udp.InCsumErrors")},
+	"host.rcvbuf_errors":    {doc: "UDP packets dropped for a full socket buffer", get: snmp("Udp.RcvbufErrors")},
+	"host.frag_fails":       {doc: "IP packets that would not fit and must not be fragmented", get: snmp("Ip.FragFails")},
+	"host.unreachable":      {doc: "neighbours of RDMA interfaces that do not answer", get: once("host.unreachable", deadNeighbours)},
+	"host.peer_unreachable": {doc: "whether one of them is the far end that the program or its log names", get: deadPeer},
+	"host.peer_memory":      {doc: "whether a module that gives RDMA devices the memory of a GPU is loaded", get: peerMemory},
+	"host.all_zero_errors":  {doc: "whether every error counter of every RDMA device is 0", get: once("host.all_zero_errors", allZero)},
 }
 
 func hostFact[T any](doc string, get func(*snapshot.Snapshot) snapshot.Value[T], place string) fact {
@@ -137,4 +140,46 @@ func deadNeighbours(s *scope) reading {
 		}
 	}
 	return is(out, "ip neigh")
+}
+
+// deadPeer reports whether the far end of the program is a neighbour that does not
+// answer.
+func deadPeer(s *scope) reading {
+	list, ok := s.now.host.Neighbours.Get()
+	if !ok {
+		return none("ip neigh", "%s", s.now.host.Neighbours.Why())
+	}
+	a := s.now.host.App
+	if a == nil {
+		return noApp()
+	}
+	peers := map[string]bool{}
+	if p, ok := a.Peer.Get(); ok {
+		peers[p] = true
+	}
+	for i := range a.Events {
+		if p := a.Events[i].Peer; p != "" {
+			peers[p] = true
+		}
+	}
+	if len(peers) == 0 {
+		return none("log", "neither the program nor its log names the far end")
+	}
+	for i := range list {
+		if n := &list[i]; peers[n.IP] && (n.State == "FAILED" || n.State == "INCOMPLETE") {
+			return is(true, "ip neigh: "+n.IP+" "+n.State)
+		}
+	}
+	return is(false, "ip neigh")
+}
+
+// peerMemoryModules register the memory of GPUs with the RDMA subsystem.
+var peerMemoryModules = []string{"nvidia_peermem", "nv_peer_mem", "amdgpu"}
+
+func peerMemory(s *scope) reading {
+	all, ok := s.now.host.Modules.Get()
+	if !ok {
+		return none("/proc/modules", "%s", s.now.host.Modules.Why())
+	}
+	return is(slices.ContainsFunc(all, func(m string) bool { return slices.Contains(peerMemoryModules, m) }), "/proc/modules")
 }

@@ -19,6 +19,7 @@ var portFacts = map[string]fact{
 	"device.pci_width":       pciFact("present lanes of the PCI link", func(p *snapshot.PCI) snapshot.Value[int] { return p.LinkWidth }, "current_link_width"),
 	"device.pci_max_width":   pciFact("greatest number of lanes", func(p *snapshot.PCI) snapshot.Value[int] { return p.MaxLinkWidth }, "max_link_width"),
 	"device.pci_mbps":        {doc: "what the PCI link carries in Mb/s, after encoding and headers", each: ofDevice, get: func(s *scope) reading { return pciRate(s.now.dev) }},
+	"device.iwarp":           {doc: "whether it speaks iWARP, which has no use for RoCE's GIDs and PFC", each: ofDevice, get: iwarp},
 	"device.numa":            pciFact("NUMA node, -1 for none", func(p *snapshot.PCI) snapshot.Value[int] { return p.NUMANode }, "numa_node"),
 	"device.virtual":         pciFact("whether it is a virtual function", func(p *snapshot.PCI) snapshot.Value[bool] { return p.Virtual }, "physfn"),
 	"device.mr_bytes":        {doc: "bytes of all memory regions", each: ofDevice, get: once("device.mr_bytes", mrBytes)},
@@ -295,4 +296,15 @@ func inUse(s *scope) reading {
 		return none("", "neither addresses nor queue pairs nor a program are known")
 	}
 	return is(false, "")
+}
+
+// nodeRNIC is the node type of iWARP devices, include/rdma/ib_verbs.h.
+const nodeRNIC = 4
+
+// iwarp takes a device that does not say what it is for one of InfiniBand or RoCE.
+func iwarp(s *scope) reading {
+	if s.now.dev == nil {
+		return none("", "no RDMA device")
+	}
+	return is(s.now.dev.NodeType.Or(0) == nodeRNIC, devicePath(s.now.dev, "node_type"))
 }

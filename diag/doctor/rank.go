@@ -3,6 +3,8 @@ package doctor
 import (
 	"cmp"
 	"slices"
+
+	"github.com/verbena-rdma/verbena/diag/snapshot"
 )
 
 // rank orders findings by likely root cause. A finding that another one explains
@@ -32,7 +34,7 @@ func rank(all []Finding) []Finding {
 			cmp.Compare(b.weight(), a.weight()),
 			cmp.Compare(a.Step, b.Step),
 			cmp.Compare(a.Rule, b.Rule),
-			cmp.Compare(a.Where, b.Where),
+			snapshot.Natural(a.Where, b.Where),
 		)
 	})
 	return all

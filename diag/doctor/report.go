@@ -62,21 +62,14 @@ func (f *Finding) text(b *strings.Builder, n int) {
 	if len(f.ExplainedBy) > 0 {
 		fmt.Fprintf(b, "   probably a symptom of %s\n", strings.Join(f.ExplainedBy, ", "))
 	}
-	for _, e := range f.Evidence {
-		fmt.Fprintf(b, "   %s = %s", e.What, oneLine(e.Value))
-		if e.Before != "" {
-			fmt.Fprintf(b, " (was %s)", e.Before)
-		}
-		if e.Place != "" {
-			fmt.Fprintf(b, "   [%s]", e.Place)
-		}
-		b.WriteByte('\n')
+	for _, line := range f.shown() {
+		fmt.Fprintf(b, "   %s\n", line)
 	}
 	if limits := f.limits(); limits != "" {
 		fmt.Fprintf(b, "   threshold: %s   %s\n", f.Condition, limits)
 	}
 	fmt.Fprintf(b, "   cause: %s\n   why it matters: %s\n", f.Cause, f.Why)
-	for _, c := range f.Fix {
+	for _, c := range f.short {
 		fmt.Fprintf(b, "   fix: %s\n", c)
 	}
 	if f.Verify != "" {

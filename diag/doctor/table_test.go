@@ -162,6 +162,7 @@ var rows = []row{
 	}, 124_141, doctor.Fail, 124_140, doctor.Pass},
 	when("P08", doctor.Warn, func(w *world) { w.dev().PCI.LinkWidth = snapshot.Known(8) }),
 	when("P08", doctor.Warn, func(w *world) { w.dev().PCI.LinkSpeed = snapshot.Known("8.0 GT/s PCIe") }),
+	when("P08", doctor.Info, func(w *world) { w.dev().PCI.MaxLinkSpeed = snapshot.Known("32.0 GT/s PCIe") }),
 	when("P12", doctor.Warn, func(w *world) { w.port().Rate = snapshot.Unreadable[string]("EINVAL") }),
 
 	counts("C01", doctor.Fail, 1_000_000, doctor.Warn, of(eth, "rx_prio3_pause_duration")),
@@ -331,6 +332,10 @@ var rows = []row{
 	})),
 	when("N03", doctor.Info, dead),
 	when("N03", doctor.Fail, all(dead, printed("modify_qp", 110))),
+	when("N03", doctor.Fail, all(dead, func(w *world) {
+		w.printed(snapshot.LogEvent{Kind: "completion", Status: 12, Peer: "10.0.0.9"})
+	})),
+	when("A15", doctor.Fail, printed("reg_mr", 14)),
 	when("N04", doctor.Warn, func(w *world) { w.after.Netdevs[1].Addresses = []snapshot.Address{{Prefix: "10.0.0.3/24"}} }),
 	when("N07", doctor.Fail, all(veth, func(w *world) { w.peerAfter.SNMP["Udp.InCsumErrors"] = snapshot.Known(uint64(1)) })),
 	when("N07", doctor.Info, all(veth, func(w *world) { w.after.SNMP["Udp.InCsumErrors"] = snapshot.Known(uint64(1)) })),
@@ -374,7 +379,7 @@ func (r *row) find(rules []*doctor.Rule) *doctor.Rule {
 func judge(w *world, r *doctor.Rule) doctor.Finding {
 	rep := doctor.Examine(w.input(), []*doctor.Rule{r})
 	for _, f := range slices.Concat(rep.Findings, rep.Passed, rep.Skipped) {
-		if f.Where == where[r.Each] {
+		if slices.Contains(f.Places, where[r.Each]) {
 			return f
 		}
 	}

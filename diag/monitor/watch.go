@@ -146,14 +146,16 @@ func (w *watch) examine(s *snapshot.Snapshot) {
 		if f.Status == doctor.Info {
 			continue
 		}
-		e := Event{At: s.Taken.UnixMilli(), Rule: f.Rule, Status: string(f.Status), Where: f.Where, Title: f.Title}
-		key := f.Rule + " " + f.Where
-		if was, ok := w.firing[key]; ok {
-			e.At = was.At
-		} else {
-			w.events = append(w.events, e)
+		for _, place := range f.Places[:min(len(f.Places), maxFindings)] {
+			e := Event{At: s.Taken.UnixMilli(), Rule: f.Rule, Status: string(f.Status), Where: place, Title: f.Title}
+			key := f.Rule + " " + place
+			if was, ok := w.firing[key]; ok {
+				e.At = was.At
+			} else {
+				w.events = append(w.events, e)
+			}
+			now[key] = e
 		}
-		now[key] = e
 	}
 	for key, e := range w.firing {
 		if _, still := now[key]; !still {

@@ -63,7 +63,7 @@ func (r *reader) devices() {
 			}
 			return 1
 		}
-		return natural(a.Name, b.Name)
+		return snapshot.Natural(a.Name, b.Name)
 	})
 }
 
@@ -230,34 +230,6 @@ func nonEmpty(v snapshot.Value[string]) snapshot.Value[string] {
 		return snapshot.Value[string]{}
 	}
 	return v
-}
-
-// natural compares names with numbers in them as numbers: mlx5_2 before mlx5_10.
-func natural(a, b string) int {
-	for a != "" && b != "" {
-		da, db := digits(a), digits(b)
-		if da > 0 && db > 0 {
-			x, y := strings.TrimLeft(a[:da], "0"), strings.TrimLeft(b[:db], "0")
-			if c := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)); c != 0 {
-				return c
-			}
-			a, b = a[da:], b[db:]
-			continue
-		}
-		if a[0] != b[0] {
-			return cmp.Compare(a[0], b[0])
-		}
-		a, b = a[1:], b[1:]
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-func digits(s string) int {
-	n := 0
-	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-		n++
-	}
-	return n
 }
 
 // counters reads a directory with a number in each file; lifespan is the interval in

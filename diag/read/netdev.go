@@ -36,8 +36,12 @@ func (r *reader) netdevs() {
 	if !sysfs {
 		names = nil
 	}
+	listed := make(map[string]bool, len(names))
+	for _, n := range names {
+		listed[n] = true
+	}
 	for n := range asked {
-		if !slices.Contains(names, n) {
+		if !listed[n] {
 			names = append(names, n)
 		}
 	}
@@ -57,7 +61,7 @@ func (r *reader) netdevs() {
 		r.snap.Netdevs = append(r.snap.Netdevs, d)
 	}
 	slices.SortStableFunc(r.snap.Netdevs, func(a, b snapshot.Netdev) int {
-		return cmp.Or(cmp.Compare(a.Index.Or(1<<30), b.Index.Or(1<<30)), natural(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Index.Or(1<<30), b.Index.Or(1<<30)), snapshot.Natural(a.Name, b.Name))
 	})
 }
 

@@ -21,15 +21,25 @@ func (r *reader) pci(link string) *snapshot.PCI {
 	p.Device = value(r, dir+"device", text)
 	p.NUMANode = value(r, dir+"numa_node", number)
 	p.LocalCPUs = value(r, dir+"local_cpulist", text)
-	p.LinkSpeed = quiet(r, dir+"current_link_speed", text)
+	p.LinkSpeed = quiet(r, dir+"current_link_speed", pciSpeed)
 	p.LinkWidth = quiet(r, dir+"current_link_width", number)
-	p.MaxLinkSpeed = quiet(r, dir+"max_link_speed", text)
+	p.MaxLinkSpeed = quiet(r, dir+"max_link_speed", pciSpeed)
 	p.MaxLinkWidth = quiet(r, dir+"max_link_width", number)
 	p.Virtual = snapshot.Known(r.link(dir+"physfn") != "")
 	for _, kind := range []string{"correctable", "nonfatal", "fatal"} {
 		p.AER = r.aer(p.AER, dir+"aer_dev_"+kind, kind)
 	}
 	return p
+}
+
+// pciSpeed reads the speed of a PCI link, "16.0 GT/s PCIe"; the kernel says "Unknown"
+// of a link that it cannot tell.
+func pciSpeed(s string) (string, error) {
+	head, _, ok := strings.Cut(s, " GT/s")
+	if _, err := strconv.ParseFloat(head, 64); !ok || err != nil || len(s) > 40 {
+		return "", odd(s, "a speed in GT/s")
+	}
+	return s, nil
 }
 
 // pciAddress reports whether a name is domain:bus:slot.function.

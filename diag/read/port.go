@@ -133,7 +133,7 @@ func (r *reader) gids(p *snapshot.Port, dir string) {
 	if len(names) == 0 {
 		return
 	}
-	slices.SortFunc(names, natural)
+	slices.SortFunc(names, snapshot.Natural)
 	p.GIDSlots = snapshot.Known(len(names))
 	for _, name := range names {
 		i, err := strconv.Atoi(name)
@@ -182,7 +182,7 @@ func hexDigit(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
 
 func (r *reader) pkeys(dir string) []uint16 {
 	names := r.list(dir, maxGIDs)
-	slices.SortFunc(names, natural)
+	slices.SortFunc(names, snapshot.Natural)
 	var keys []uint16
 	for _, n := range names {
 		k, ok := value(r, dir+"/"+n, mask32).Get()
@@ -245,3 +245,6 @@ func parseRate(s string) (mbps snapshot.Value[int64], width, speed snapshot.Valu
 	}
 	return
 }
+
+// digits is the length of the number that a text begins with.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }

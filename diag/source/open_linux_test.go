@@ -20,6 +20,7 @@ func TestOpenOfWhatIsNoHost(t *testing.T) {
 	none := filepath.Join(dir, "none")
 	for name, open := range map[string]func(string) error{
 		"OpenDir": func(p string) error { _, err := OpenDir(p); return err },
+		"Open":    func(p string) error { _, err := Open(p); return err },
 		"NewLive": func(p string) error { _, err := NewLive(LiveConfig{SysfsRoot: p}); return err },
 	} {
 		if err := open(pipe); err == nil || !strings.Contains(err.Error(), pipe) {

@@ -17,11 +17,24 @@ import (
 // MaxTimes is how many instants a recording has at most.
 const MaxTimes = 1000
 
-// Recording is a recorded host: a directory. It may be used by several goroutines.
+// Recording is a recorded host: a directory, or one text file. It may be used by
+// several goroutines.
 type Recording struct {
-	tree  *tree
+	tree  store
 	meta  Meta
 	times int
+}
+
+// store is where the files of a recording are. Names never lead out of it.
+type store interface {
+	// isDir says whether there is a directory of a name; the error matches
+	// [fs.ErrNotExist] where there is nothing.
+	isDir(name string) (bool, error)
+	// readFile reads a regular file of at most limit bytes; the bytes are given.
+	readFile(name string, limit int) ([]byte, error)
+	// readDir returns the entries of a directory, unsorted.
+	readDir(name string) ([]fs.DirEntry, error)
+	Close() error
 }
 
 // OpenDir opens a recording. Without meta.json the instants are those of the
@@ -42,11 +55,11 @@ func OpenDir(path string) (*Recording, error) {
 
 func (r *Recording) open() error {
 	for r.times < MaxTimes {
-		fi, err := r.tree.look("t" + strconv.Itoa(r.times))
+		dir, err := r.tree.isDir("t" + strconv.Itoa(r.times))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("t%d: %w", r.times, err)
 		}
-		if err != nil || !fi.IsDir() {
+		if err != nil || !dir {
 			break
 		}
 		r.times++
@@ -72,8 +85,8 @@ func (r *Recording) open() error {
 	return nil
 }
 
-// Close closes the directory.
-func (r *Recording) Close() error { return r.tree.root.Close() }
+// Close closes it.
+func (r *Recording) Close() error { return r.tree.Close() }
 
 // Times is the number of instants, at least 1.
 func (r *Recording) Times() int { return r.times }
@@ -98,7 +111,7 @@ func (r *Recording) At(i int) Source {
 
 // recorded is one instant of a recording.
 type recorded struct {
-	tree *tree
+	tree store
 	dir  string
 	meta Meta
 }
@@ -238,7 +251,8 @@ func (d *recorded) swtch() ([]byte, error) {
 }
 
 // Lines cuts a log into lines without their ends; at most 100,000, and of a longer
-// one its last, since programs die at the end.
+// one its last, since programs die at the end. Of a line of more than 4 KB it keeps the
+// beginning.
 func Lines(b []byte) []string {
 	text := strings.ToValidUTF8(strings.TrimSuffix(string(b), "\n"), "\uFFFD")
 	lines := strings.Split(text, "\n")
@@ -246,9 +260,16 @@ func Lines(b []byte) []string {
 		lines = lines[len(lines)-maxLines:]
 	}
 	for i := range lines {
-		lines[i] = strings.TrimSuffix(lines[i], "\r")
+		line := strings.TrimSuffix(lines[i], "\r")
+		if len(line) > maxLine {
+			line = strings.Clone(strings.ToValidUTF8(line[:maxLine], ""))
+		}
+		lines[i] = line
 	}
 	return lines
 }
 
-const maxLines = 100_000
+const (
+	maxLines = 100_000
+	maxLine  = 4096 // bytes
+)

@@ -21,7 +21,17 @@ type tree struct {
 
 	mu    sync.Mutex
 	plain map[string]bool // directories that are known to be no links
+	// names are what directories hold, of a tree that does not change; kept counts them.
+	// Most of what is asked for is absent, and each look costs a walk from the top.
+	names map[string]map[string]bool
+	kept  int
 }
+
+// Bounds of what is remembered of directories.
+const (
+	maxNamed = 4096    // names of a directory; longer ones are looked at each time
+	maxKept  = 1 << 18 // names in all
+)
 
 func openTree(dir string, links bool) (*tree, error) {
 	fi, err := os.Stat(dir) // before the open: that of a pipe would wait
@@ -35,7 +45,16 @@ func openTree(dir string, links bool) (*tree, error) {
 	if err != nil {
 		return nil, whyNot(err)
 	}
-	return &tree{root: root, links: links, plain: map[string]bool{".": true}}, nil
+	return &tree{root: root, links: links, plain: map[string]bool{".": true}, names: map[string]map[string]bool{}}, nil
+}
+
+// Close closes the directory.
+func (t *tree) Close() error { return t.root.Close() }
+
+// isDir implements store.
+func (t *tree) isDir(name string) (bool, error) {
+	fi, err := t.look(name)
+	return err == nil && fi.IsDir(), err
 }
 
 // whyNot is the error of a path without the path.
@@ -61,6 +80,9 @@ func (t *tree) look(name string) (fs.FileInfo, error) {
 	}
 	if err := t.plainDir(path.Dir(name)); err != nil {
 		return nil, err
+	}
+	if t.absent(name) {
+		return nil, ErrNoEntry
 	}
 	fi, err := t.root.Lstat(name)
 	if err != nil {
@@ -91,6 +113,9 @@ func (t *tree) plainDir(dir string) error {
 	if err := t.plainDir(path.Dir(dir)); err != nil {
 		return err
 	}
+	if t.absent(dir) {
+		return ErrNoEntry
+	}
 	fi, err := t.root.Lstat(dir)
 	switch {
 	case err != nil:
@@ -108,6 +133,47 @@ func (t *tree) plainDir(dir string) error {
 	}
 	t.plain[dir] = true
 	return nil
+}
+
+// absent reports whether a name is known not to be in its directory, which is no link.
+func (t *tree) absent(name string) bool {
+	if name == "." {
+		return false
+	}
+	dir, base := path.Split(name)
+	dir = path.Clean(dir)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	in, known := t.names[dir]
+	if !known {
+		if t.kept > maxKept {
+			clear(t.names)
+			t.kept = 0
+		}
+		in = t.list(dir)
+		t.names[dir] = in
+		t.kept += len(in) + 1
+	}
+	return in != nil && !in[base]
+}
+
+// list returns the names in a directory; nil where there are too many, or it cannot be
+// read.
+func (t *tree) list(dir string) map[string]bool {
+	f, err := t.root.OpenFile(dir, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	all, err := f.Readdirnames(maxNamed + 1)
+	if err != nil && !errors.Is(err, io.EOF) || len(all) > maxNamed {
+		return nil
+	}
+	in := make(map[string]bool, len(all))
+	for _, n := range all {
+		in[n] = true
+	}
+	return in
 }
 
 // readFile reads a regular file of at most limit bytes.

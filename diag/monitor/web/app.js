@@ -299,7 +299,7 @@ function finding(f, open) {
   const add = (what, ...kids) => { if (kids.length) dl.append(make("dt", { text: what }), make("dd", {}, ...kids)); };
   if (f.cause) add("cause", f.cause);
   if (f.why) add("why it matters", f.why);
-  if (f.evidence && f.evidence.length) add("evidence", make("pre", { text: f.evidence.map((e) => `${e.what} = ${e.value}${e.before ? " (was " + e.before + ")" : ""}`).join("\n") }));
+  if (f.evidence && f.evidence.length) add("evidence", make("pre", { text: f.evidence.map((e) => `${e.where ? e.where + ": " : ""}${e.what} = ${e.value}${e.before ? " (was " + e.before + ")" : ""}`).join("\n") }));
   if (f.fix && f.fix.length) add("what mends it", make("pre", { text: f.fix.join("\n") }));
   if (f.explained_by) add("probably a symptom of", f.explained_by.join(", "));
   if (f.confidence) add("confidence", Math.round(f.confidence * 100) + " %");
