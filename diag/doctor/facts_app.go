@@ -72,6 +72,9 @@ func ipcLock(s *scope) reading {
 func env1(names ...string) func(*scope) reading {
 	return func(s *scope) reading {
 		a := s.now.host.App
+		if a != nil && a.EnvUnreadable != "" {
+			return none("/proc/PID/environ", "%.200s", a.EnvUnreadable)
+		}
 		if a == nil || a.Env == nil {
 			return none("", "the environment of the program is not known (--pid, --app)")
 		}

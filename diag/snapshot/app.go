@@ -16,7 +16,9 @@ type App struct {
 	CPUs        Value[string]     `json:"cpus_allowed,omitzero"`
 	Cgroup      Value[string]     `json:"cgroup,omitzero"`
 	Env         map[string]string `json:"env,omitempty"` // NCCL_*, UCX_*, RDMAV_*, …
-	ShellLimit  Value[int64]      `json:"shell_memlock,omitzero"`
+	// EnvUnreadable says why Env could not be read; Env is then nil.
+	EnvUnreadable string       `json:"env_unreadable,omitempty"`
+	ShellLimit    Value[int64] `json:"shell_memlock,omitzero"`
 
 	// What the program or its configuration asks for.
 	Device       Value[string] `json:"device,omitzero"`

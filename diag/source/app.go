@@ -57,6 +57,8 @@ func (l *Live) app() (any, error) {
 	env, err := l.proc.readFile(dir+"environ", MaxFile)
 	if err == nil {
 		app.Env = variables(env)
+	} else {
+		app.EnvUnreadable = unreadable[string](err).Why()
 	}
 	return app, nil
 }
