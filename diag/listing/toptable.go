@@ -27,15 +27,32 @@ type topLine struct {
 // Columns in the order in which they are worth their room.
 var (
 	portColumns = []topColumn{
-		{"PORT", 16, true}, {"TX Gb/s", 9, false}, {"RX Gb/s", 9, false}, {"RETRANS", 8, false}, {"OOS", 8, false}, {"CNP", 8, false}, {"ECN", 8, false},
-		{"RNR", 8, false}, {"TX pkt/s", 9, false}, {"RX pkt/s", 9, false}, {"HELD BY", 24, true},
+		{"PORT", 16, true},
+		{"TX Gb/s", 9, false},
+		{"RX Gb/s", 9, false},
+		{"RETRANS", 8, false},
+		{"OOS", 8, false},
+		{"CNP", 8, false},
+		{"ECN", 8, false},
+		{"RNR", 8, false},
+		{"TX pkt/s", 9, false},
+		{"RX pkt/s", 9, false},
+		{"HELD BY", 24, true},
 	}
 	pauseColumns = []topColumn{
 		{"PAUSE", 16, true}, {"PRIORITY", 9, false}, {"RX/s", 9, false}, {"TX/s", 8, false}, {"RX %", 8, false}, {"TX %", 8, false},
 	}
 	qpColumns = []topColumn{
-		{"QP", 16, true}, {"TX Gb/s", 9, false}, {"RX Gb/s", 9, false}, {"RETRANS", 8, false}, {"CNP", 8, false}, {"PROGRAM", 16, true},
-		{"ECN", 8, false}, {"TYPE", 5, true}, {"STATE", 6, true}, {"REMOTE", 39, true},
+		{"QP", 16, true},
+		{"TX Gb/s", 9, false},
+		{"RX Gb/s", 9, false},
+		{"RETRANS", 8, false},
+		{"CNP", 8, false},
+		{"PROGRAM", 16, true},
+		{"ECN", 8, false},
+		{"TYPE", 5, true},
+		{"STATE", 6, true},
+		{"REMOTE", 39, true},
 	}
 )
 
