@@ -135,3 +135,20 @@ func Raw(f Family, c snapshot.Counters, name Name) []string {
 	}
 	return all
 }
+
+// RawName returns the name that drivers of a family give a counter, the first in
+// alphabetical order where they have several; empty if they do not count it.
+func RawName(f Family, name Name) string {
+	best := ""
+	for _, t := range tables {
+		if !t.of(f) {
+			continue
+		}
+		for raw, n := range t.names {
+			if n == name && (best == "" || raw < best) {
+				best = raw
+			}
+		}
+	}
+	return best
+}

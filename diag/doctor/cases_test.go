@@ -75,7 +75,9 @@ func TestPublicCases(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("root cause first in %d of %d, within the first three in %d", first, len(cases), three)
+	figures(t, fmt.Sprintf("It was held against %d hosts", len(cases)), fmt.Sprintf("The root cause comes first in\n%d of %d.", first, len(cases)), fmt.Sprintf("It has %d rules.", len(rules)))
+	readme(t, "README.md", fmt.Sprintf("the root cause first on %d of %d hosts", first, len(cases)))
+	readme(t, "README.zh-CN.md", fmt.Sprint(len(cases)), fmt.Sprint(first))
 	if got := float64(first) / float64(len(cases)); got < wantFirst {
 		t.Errorf("the root cause is first in %.0f %% of the cases, want %.0f %%", got*100, wantFirst*100)
 	}
@@ -128,7 +130,7 @@ func TestPublicCasesLeaveOneOut(t *testing.T) {
 			three++
 		}
 	}
-	t.Logf("leave-one-out: root cause first in %d of %d, within the first three in %d", first, len(cases), three)
+	figures(t, fmt.Sprintf("(leave-one-out) it is first in %d of %d and within the first three in %d.", first, len(cases), three))
 	if float64(first) < wantFirst*float64(len(cases)) || float64(three) < wantThree*float64(len(cases)) {
 		t.Errorf("leave-one-out: first in %d, within three in %d of %d", first, three, len(cases))
 	}
@@ -232,6 +234,26 @@ func TestArchivesAreRecordings(t *testing.T) {
 	}
 }
 
+// figures are sentences of docs/doctor.md with what the tests have found.
+func figures(t *testing.T, want ...string) {
+	t.Helper()
+	readme(t, filepath.Join("docs", "doctor.md"), want...)
+}
+
+// readme holds a document against sentences that it must have.
+func readme(t *testing.T, name string, want ...string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range want {
+		if !strings.Contains(string(text), w) {
+			t.Errorf("%s does not say %q", name, w)
+		}
+	}
+}
+
 func asJSON(t *testing.T, v any) string {
 	t.Helper()
 	b, err := json.MarshalIndent(v, "", " ")
@@ -268,6 +290,9 @@ func TestHealthyHosts(t *testing.T) {
 	if len(cases) < 10 {
 		t.Fatalf("%d healthy hosts, want 10", len(cases))
 	}
+	figures(t, fmt.Sprintf("On %d healthy hosts no rule fails.", len(cases)))
+	readme(t, "README.md", fmt.Sprintf("none of %d healthy ones", len(cases)))
+	readme(t, "README.zh-CN.md", fmt.Sprintf("%d 台健康主机", len(cases)))
 	for i := range cases {
 		r := doctor.Examine(cases[i].in, rules)
 		for _, f := range r.Findings {

@@ -163,7 +163,9 @@ func (r *Rule) fill(f *Finding, e *env, t *trace) {
 	quiet := *t
 	f.Cause, f.Why, f.verify = r.prog.cause.render(e, false).text, r.prog.why.render(e, false).text, r.prog.verify.render(e, true)
 	for i := range r.prog.fix {
-		f.fixes = append(f.fixes, r.prog.fix[i].render(e, true))
+		if t := r.prog.fix[i].of(family(f.at.dev)); t != nil {
+			f.fixes = append(f.fixes, t.render(e, true))
+		}
 	}
 	*t = quiet
 }

@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,7 +20,7 @@ type programs struct {
 	let                    []*vm.Program
 	evidence               []*vm.Program
 	cause, why, verify     text
-	fix                    []text
+	fix                    []fixText
 }
 
 // env is what an expression is evaluated in. Names with a dot are facts: the
@@ -33,6 +34,7 @@ type env struct {
 	Seen  func(counter string, prio ...int) (any, error) `expr:"seen"`
 	Peer  func(counter string, prio ...int) (any, error) `expr:"peer_seen"`
 	Has   func(counter string, prio ...int) bool         `expr:"has"`
+	Name  func(counter string) string                    `expr:"counter_name"`
 	Event func(kind string, codes ...int) (bool, error)  `expr:"event"`
 	Limit map[string]float64                             `expr:"limit"`
 	Let   func(name string) (any, error)                 `expr:"let_value"`
@@ -104,7 +106,7 @@ func (p *factPatcher) Visit(node *ast.Node) {
 	}
 }
 
-var counterFuncs = map[string]bool{"delta": true, "rate": true, "total": true, "seen": true, "peer_seen": true, "has": true}
+var counterFuncs = map[string]bool{"delta": true, "rate": true, "total": true, "seen": true, "peer_seen": true, "has": true, "counter_name": true}
 
 // builtins are the functions of the expression language that rules may use. Those that
 // walk lists are not among them: loops in loops would have no end.
@@ -221,7 +223,16 @@ func (r *Rule) compile() error {
 	}
 	r.prog.cause, r.prog.why, r.prog.verify = txt("cause", r.Cause), txt("why", r.Why), txt("verify", r.Verify)
 	for _, f := range r.Fix {
-		r.prog.fix = append(r.prog.fix, txt("fix", f))
+		c := fixText{}
+		if f.By == nil {
+			c.all = txt("fix", f.All)
+		} else {
+			c.by = map[string]text{}
+			for _, name := range slices.Sorted(maps.Keys(f.By)) {
+				c.by[name] = txt("fix", f.By[name])
+			}
+		}
+		r.prog.fix = append(r.prog.fix, c)
 	}
 	return errors.Join(errs...)
 }

@@ -26,7 +26,7 @@ type reading struct {
 }
 
 // vocabulary are all facts by name. It is a constant: nothing adds to it.
-var vocabulary = words(portFacts, netdevFacts, hostFacts, appFacts, switchFacts)
+var vocabulary = words(portFacts, railFacts, netdevFacts, pathFacts, hostFacts, appFacts, switchFacts)
 
 func words(groups ...map[string]fact) map[string]fact {
 	out := map[string]fact{}
@@ -122,6 +122,7 @@ func environment(r *Rule, s *scope, t *trace) *env {
 		}
 		return s.peer.counter(c, prio, modeSeen, &trace{})
 	}
+	e.Name = func(c string) string { return counterName(s.now.dev, c) }
 	e.Event = func(kind string, codes ...int) (bool, error) { return s.event(kind, codes, t) }
 	lets := map[string]letValue{}
 	e.Let = func(name string) (any, error) {

@@ -122,42 +122,51 @@ func trust(s *scope) reading {
 // trafficClassNames are the variables by which programs set the traffic class.
 var trafficClassNames = []string{"NCCL_IB_TC", "UCX_IB_TRAFFIC_CLASS", "NVSHMEM_IB_TRAFFIC_CLASS", "MC_IB_TC"}
 
-// appDSCP is the DSCP of the RDMA traffic: forced by the driver, else what the
-// program, its environment or a queue pair says, else that of the connection manager.
+// appDSCP is the DSCP of the RDMA traffic.
 func appDSCP(s *scope) reading {
+	r := appTrafficClass(s)
+	if tc, ok := r.value.(int); ok {
+		r.value = tc >> 2
+	}
+	return r
+}
+
+// appTrafficClass is the traffic class of the RDMA traffic: forced by the driver, else what the
+// program, its environment or a queue pair says, else that of the connection manager.
+func appTrafficClass(s *scope) reading {
 	if s.now.port != nil {
 		if tc, ok := s.now.port.TrafficClass.Get(); ok {
-			return is(tc>>2, portPath(s, "tc/1/traffic_class"))
+			return is(tc, portPath(s, "tc/1/traffic_class"))
 		}
 	}
 	if a := s.now.host.App; a != nil {
 		if tc, ok := a.TrafficClass.Get(); ok {
-			return is(tc>>2, "traffic class of the program")
+			return is(tc, "traffic class of the program")
 		}
 		for _, name := range trafficClassNames {
 			if v, ok := a.Env[name]; ok {
 				if tc, err := strconv.Atoi(v); err == nil && tc >= 0 && tc < 256 {
-					return is(tc>>2, "environment: "+name+"="+v)
+					return is(tc, "environment: "+name+"="+v)
 				}
 			}
 		}
 	}
 	if s.now.qp != nil {
 		if tc, ok := s.now.qp.TrafficClass.Get(); ok {
-			return is(tc>>2, s.name())
+			return is(tc, s.name())
 		}
 	}
 	if s.now.dev != nil && s.now.qp == nil {
 		qps, _ := s.now.dev.QPs.Get()
 		for i := range qps {
 			if tc, ok := qps[i].TrafficClass.Get(); ok {
-				return is(tc>>2, fmt.Sprintf("%s QP %d", s.now.dev.Name, qps[i].LQPN))
+				return is(tc, fmt.Sprintf("%s QP %d", s.now.dev.Name, qps[i].LQPN))
 			}
 		}
 	}
 	if s.now.port != nil {
 		if tos, ok := s.now.port.CMTOS.Get(); ok {
-			return is(tos>>2, portPath(s, "default_roce_tos"))
+			return is(tos, portPath(s, "default_roce_tos"))
 		}
 	}
 	return none("", "no traffic class is known: of the driver, a program, its environment or a queue pair")

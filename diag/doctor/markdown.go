@@ -86,7 +86,14 @@ func (r *Rule) markdown(b *strings.Builder) {
 	fmt.Fprintf(b, "\nCause: %s. Why it matters: %s.\n\n", strings.TrimSuffix(r.Cause, "."), strings.TrimSuffix(r.Why, "."))
 	b.WriteString("```sh\n")
 	for _, f := range r.Fix {
-		b.WriteString(f + "\n")
+		if f.By == nil {
+			b.WriteString(f.All + "\n")
+		}
+		for _, name := range families {
+			if t, ok := f.By[name]; ok {
+				fmt.Fprintf(b, "%s: %s\n", name, t)
+			}
+		}
 	}
 	b.WriteString("```\n")
 	if len(r.Explains) > 0 {

@@ -44,10 +44,10 @@ type Rule struct {
 	Sure           Cond    `yaml:"sure"`
 	SureConfidence float64 `yaml:"sure_confidence"`
 
-	Cause  string   `yaml:"cause"`
-	Why    string   `yaml:"why"`
-	Fix    []string `yaml:"fix"`
-	Verify string   `yaml:"verify"`
+	Cause  string    `yaml:"cause"`
+	Why    string    `yaml:"why"`
+	Fix    []FixLine `yaml:"fix"`
+	Verify string    `yaml:"verify"`
 	// Explains are rules whose findings are symptoms of this one: they rank below it.
 	Explains []string `yaml:"explains"`
 	Source   string   `yaml:"source"`
@@ -195,6 +195,11 @@ func (r *Rule) check() error {
 		return bad("%d names in let, must be at most %d", len(r.Let), maxLets)
 	case r.Cause == "" || r.Why == "" || len(r.Fix) == 0:
 		return bad("cause, why and fix must be set")
+	}
+	for i := range r.Fix {
+		if err := r.Fix[i].check(); err != nil {
+			return bad("%s", err)
+		}
 	}
 	for _, id := range r.Explains {
 		if !ruleID.MatchString(id) {

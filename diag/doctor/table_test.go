@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -96,8 +97,12 @@ var (
 		}
 		w.dev().Resources["qp"] = 8053
 	}
-	busy0 = func(w *world) { w.eth("rx_prio0_bytes", 91e6); w.eth("rx_prio3_bytes", 9e6) }
-	drop  = func(w *world) {
+	busy0 = func(w *world) {
+		w.eth("tx_prio3_bytes", 0)
+		w.eth("rx_prio0_bytes", 91e6)
+		w.eth("rx_prio3_bytes", 9e6)
+	}
+	drop = func(w *world) {
 		w.after.Firewall.NFT = snapshot.Known([]snapshot.NFTChain{{Family: "inet", Table: "filter", Name: "input", Hook: "input", Policy: "drop"}})
 	}
 	addressOnly = func(hash snapshot.Hash) func(*world) {
@@ -124,7 +129,9 @@ var (
 
 // rows hold every condition of every rule at its threshold and below it. The window is
 // ten seconds: a rate above 100 a second is a rise of more than 1,000.
-var rows = []row{
+var rows = append(moreRows, firstRows...)
+
+var firstRows = []row{
 	when("P01", doctor.Warn, func(w *world) { w.after.Devices, w.after.NICs[0].RDMA = nil, nil }),
 	when("P02", doctor.Fail, state(1, 3)),
 	when("P02", doctor.Warn, func(w *world) {
@@ -251,6 +258,7 @@ var rows = []row{
 	{"L06", func(w *world, n float64) {
 		w.eth("rx_prio0_bytes", n)
 		w.eth("rx_prio3_bytes", 1e8-n)
+		w.eth("tx_prio3_bytes", 0)
 		w.hw("out_of_sequence", 1)
 	}, 90_000_001, doctor.Warn, 90_000_000, doctor.Pass},
 	when("L07", doctor.Info, func(w *world) {
@@ -343,6 +351,125 @@ var rows = []row{
 		kind(snapshot.RXE)(w)
 		w.after.SNMP["Udp.RcvbufErrors"] = snapshot.Known(uint64(n))
 	}),
+}
+
+// moreRows are those of rules about places, rails, paths and bonds.
+var moreRows = []row{
+	{"P10", func(w *world, n float64) { w.app().CPUs = snapshot.Known(fmt.Sprintf("%d-40", int(n))) }, 16, doctor.Warn, 15, doctor.Pass},
+	{"C11", func(w *world, n float64) {
+		w.eth("rx_prio3_pause_duration", 200_000)
+		w.eth("rx_prio3_pause", n)
+		w.hw("rp_cnp_handled", 500)
+	}, 501, doctor.Warn, 500, doctor.Pass},
+	when("C23", doctor.Warn, func(w *world) {
+		setCounter(&w.before.Devices[0].Ports[0].HWCounters, "np_cnp_sent", 500)
+		setCounter(&w.port().HWCounters, "np_cnp_sent", 3)
+	}),
+	when("C23", doctor.Warn, func(w *world) {
+		w.pma("port_xmit_data", 0)
+		w.dev().QPs = snapshot.Known([]snapshot.QP{{Port: 1, LQPN: 17, Type: "RC", State: "RTS", SQPSN: snapshot.Known(uint32(101))}})
+	}),
+	counts("C23", doctor.Info, 10_000, doctor.Pass, func(w *world, n float64) { w.port().LifespanMs = snapshot.Known(int(n)) }),
+	counts("C24", doctor.Warn, 3_000_000_000, doctor.Pass, func(w *world, n float64) { w.pma("port_xmit_data", n) }),
+	counts("C24", doctor.Info, 3_000_000_000, doctor.Pass, func(w *world, n float64) { w.pma("port_xmit_data", n); w.dev().QPs = snapshot.Known([]snapshot.QP{}) }),
+	counts("L09", doctor.Warn, 50, doctor.Pass, func(w *world, n float64) {
+		np(w, "min_time_between_cnps", n)
+		peerNP(w, "min_time_between_cnps", n)
+	}),
+	when("L09", doctor.Warn, func(w *world) { rp(w, "rpg_ai_rate", 0) }),
+	counts("L09", doctor.Warn, 10_000, doctor.Pass, func(w *world, n float64) { rp(w, "rpg_min_rate", n) }),
+	when("L09", doctor.Info, func(w *world) { np(w, "min_time_between_cnps", 8) }),
+	when("L09", doctor.Info, func(w *world) { rp(w, "rpg_ai_rate", 50) }),
+	{"L12", func(w *world, n float64) { routeMTU(w, n) }, 4155, doctor.Warn, 4156, doctor.Pass},
+	{"L12", func(w *world, n float64) { w.after.Switch.Ports[0].MTU = snapshot.Known(int(n)) }, 4155, doctor.Warn, 4156, doctor.Pass},
+	{"L12", func(w *world, n float64) { routeMTU(w, n); completion(12)(w) }, 4155, doctor.Fail, 4156, doctor.Pass},
+	{"L12", func(w *world, n float64) {
+		w.after.Switch.Ports[0].MTU = snapshot.Known(int(n))
+		completion(12)(w)
+	}, 4155, doctor.Fail, 4156, doctor.Pass},
+	when("L17", doctor.Warn, func(w *world) {
+		w.app().Env["NCCL_IB_GID_INDEX"] = "3"
+		w.peerAfter.Devices[0].Ports[0].GIDs[3].Index = 5
+	}),
+	when("L20", doctor.Warn, dcbChanged),
+	when("L20", doctor.Fail, all(dcbChanged, func(w *world) { w.net().DCB.LLDPAgent = snapshot.Known("lldpad") })),
+	when("L20", doctor.Fail, all(dcbChanged, firmwareDCBX)),
+	when("L20", doctor.Warn, all(firmwareDCBX, func(w *world) { w.net().DCB.LLDPAgent = snapshot.Known("lldpad") })),
+	// 100 Gb/s over 300 m: 2 x 12.5e9 x 1.5e-6 + 2 x 9100 = 55,700 bytes.
+	{"L24", func(w *world, n float64) { w.after.Switch.Ports[0].Attrs["headroom"] = fmt.Sprint(n) }, 55_699, doctor.Fail, 55_700, doctor.Pass},
+	{"L24", func(w *world, n float64) { w.after.Switch.Ports[0].Attrs["alpha"] = fmt.Sprint(n) }, 0.015625, doctor.Warn, 0.03125, doctor.Pass},
+	when("L25", doctor.Warn, func(w *world) { w.net().VLAN = snapshot.Known(100) }),
+	when("L25", doctor.Info, all(noPFC, func(w *world) { w.net().VLAN = snapshot.Known(100) })),
+	when("L26", doctor.Warn, func(w *world) { w.dev().PCI.Virtual = snapshot.Known(true) }),
+	when("L26", doctor.Warn, func(w *world) {
+		w.dev().PCI.Vendor, w.dev().PCI.Device = snapshot.Known("0x15b3"), snapshot.Known("0x101e")
+	}),
+	when("A16", doctor.Fail, func(w *world) {
+		w.app().Log = []string{"libibverbs: Warning: couldn't load driver 'libmlx5-rdmav34.so'"}
+	}),
+	when("N05", doctor.Warn, func(w *world) {
+		strictFilter(w)
+		w.after.Netdevs[1].Addresses = []snapshot.Address{{Prefix: "10.0.0.3/24"}}
+	}),
+	when("N05", doctor.Info, strictFilter),
+	when("N06", doctor.Info, otherRoute),
+	when("N06", doctor.Warn, all(otherRoute, printed("modify_qp", 110))),
+	when("N06", doctor.Warn, all(otherRoute, completion(12))),
+	when("N10", doctor.Fail, func(w *world) {
+		bonded(w, "active-backup", "layer3+4")
+		w.after.Netdevs[1].Bond.Active = snapshot.Known("eth9")
+	}),
+	when("N10", doctor.Warn, func(w *world) { bonded(w, "802.3ad", "layer3+4"); w.port().GIDs = w.port().GIDs[:2] }),
+	when("N10", doctor.Info, func(w *world) { bonded(w, "802.3ad", "layer2") }),
+	when("N10", doctor.Info, func(w *world) { bonded(w, "balance-xor", "layer2") }),
+	when("N11", doctor.Info, noPeermem),
+	when("N11", doctor.Warn, all(noPeermem, func(w *world) { w.app().Log = []string{"NET/IB : GPU Direct RDMA Disabled for HCA 0"} })),
+	{"N12", func(w *world, n float64) {
+		rise(&w.peerBefore.Netdevs[0].Ethtool, &w.peerNet().Ethtool, "rx_prio3_bytes", n)
+		rise(&w.peerBefore.Netdevs[0].Ethtool, &w.peerNet().Ethtool, "rx_prio0_bytes", 1e9-n)
+	}, 99_999_999, doctor.Warn, 100_000_000, doctor.Pass},
+	when("N13", doctor.Warn, func(w *world) {
+		w.app().TrafficClass = snapshot.Known(104)
+		w.net().DCB.RP = snapshot.Known(snapshot.Congestion{Enabled: map[int]bool{3: false}})
+	}),
+}
+
+// np, rp and peerNP set one parameter of DCQCN, and leave the others.
+func np(w *world, name string, n float64)     { setParam(&w.net().DCB.NP, name, n) }
+func rp(w *world, name string, n float64)     { setParam(&w.net().DCB.RP, name, n) }
+func peerNP(w *world, name string, n float64) { setParam(&w.peerNet().DCB.NP, name, n) }
+
+func setParam(v *snapshot.Value[snapshot.Congestion], name string, n float64) {
+	c := v.Or(snapshot.Congestion{})
+	c.Params = maps.Clone(c.Params)
+	c.Params[name] = uint64(n)
+	*v = snapshot.Known(c)
+}
+
+func routeMTU(w *world, n float64) {
+	w.after.Routes = snapshot.Known([]snapshot.Route{{Dst: "10.0.0.0/24", Dev: "eth0", MTU: int(n)}})
+}
+
+func dcbChanged(w *world) {
+	w.before.Netdevs[0].DCB.PFC = snapshot.Known(snapshot.PFC{Cap: 8, Enabled: [8]bool{3: true, 4: true}})
+}
+
+func firmwareDCBX(w *world) { w.net().DCB.DCBX = snapshot.Known([]string{"lld-managed", "ieee"}) }
+
+func strictFilter(w *world) { w.after.Sysctl["net.ipv4.conf.eth0.rp_filter"] = snapshot.Known("1") }
+
+func otherRoute(w *world) {
+	w.after.Routes = snapshot.Known([]snapshot.Route{{Dst: "10.0.0.0/24", Dev: "mgmt0"}})
+}
+
+func noPeermem(w *world) { w.after.Modules = snapshot.Known([]string{"mlx5_ib", "nvidia"}) }
+
+// bonded makes a bond of the port's interface.
+func bonded(w *world, mode, hash string) {
+	for _, h := range []*snapshot.Snapshot{w.before, w.after} {
+		h.Netdevs[0].Master = snapshot.Known("eth1")
+		h.Netdevs[1].Bond = &snapshot.Bond{Mode: snapshot.Known(mode), HashPolicy: snapshot.Known(hash), Active: snapshot.Known("eth0"), Slaves: []string{"eth0"}}
+	}
 }
 
 var (

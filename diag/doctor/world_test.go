@@ -23,6 +23,11 @@ func newWorld() *world {
 		peerBefore: goodHost(2, t), peerAfter: goodHost(2, t.Add(10*time.Second)),
 	}
 	w.eth("rx_prio3_bytes", 1e9)
+	w.eth("tx_prio3_bytes", 1e9)
+	rise(&w.peerBefore.Netdevs[0].Ethtool, &w.peerNet().Ethtool, "rx_prio3_bytes", 1e9)
+	for i := range w.after.Devices {
+		rise(&w.before.Devices[i].Ports[0].Counters, &w.after.Devices[i].Ports[0].Counters, "port_xmit_data", 1e9)
+	}
 	return w
 }
 
@@ -146,7 +151,7 @@ func goodHost(n int, taken time.Time) *snapshot.Snapshot {
 		},
 		Switch: &snapshot.Switch{
 			Ports: []snapshot.SwitchPort{{
-				Name: "Ethernet0", PFCRx: snapshot.Known([8]uint64{}), PFCTx: snapshot.Known([8]uint64{}),
+				Name: "Ethernet0", MTU: snapshot.Known(9100), RateBps: snapshot.Known(uint64(100e9)), Attrs: map[string]string{"headroom": "200000", "alpha": "0.0625", "cable_m": "300"}, PFCRx: snapshot.Known([8]uint64{}), PFCTx: snapshot.Known([8]uint64{}),
 				Queues: []snapshot.WatchdogQueue{{Queue: 3, Status: "operational"}},
 			}},
 			Profiles: []snapshot.ECNProfile{{Name: "p", Kmin: 200_000, Kmax: 400_000, Pmax: 0.1, XOFF: 1_000_000}},
@@ -178,7 +183,7 @@ func goodDevice(i, n int) snapshot.Device {
 		},
 		Attr:      snapshot.Known(snapshot.Attr{"max_inline_data": 220, "max_qp": 1000, "max_qp_wr": 32768, "max_cq": 1000, "max_mr": 1000}),
 		Resources: map[string]uint64{"qp": 500, "cq": 2, "mr": 2, "ctx": 2},
-		QPs:       snapshot.Known([]snapshot.QP{{Port: 1, LQPN: 17, Type: "RC", State: "RTS", PathMTU: snapshot.Known(4096), GIDIndex: snapshot.Known(3), TrafficClass: snapshot.Known(106)}}),
+		QPs:       snapshot.Known([]snapshot.QP{{Port: 1, LQPN: 17, Type: "RC", State: "RTS", SQPSN: snapshot.Known(uint32(100)), PathMTU: snapshot.Known(4096), GIDIndex: snapshot.Known(3), TrafficClass: snapshot.Known(106)}}),
 		MRs:       snapshot.Known([]snapshot.MR{{MRN: 1, Length: 1 << 20}}),
 		Ports: []snapshot.Port{{
 			Number: 1, State: snapshot.Known(4), PhysState: snapshot.Known(5), Rate: snapshot.Known("100 Gb/sec (4X EDR)"), RateMbps: snapshot.Known(int64(100_000)),
@@ -205,7 +210,7 @@ func goodNetdev(i, n int) snapshot.Netdev {
 		apps = append(apps, snapshot.DCBApp{Selector: "dscp", Protocol: d, Priority: d / 8})
 	}
 	return snapshot.Netdev{
-		Name: fmt.Sprintf("eth%d", i), OperState: snapshot.Known("up"), Carrier: snapshot.Known(true), CarrierDownCount: snapshot.Known(uint64(1)), MTU: snapshot.Known(9000),
+		Name: fmt.Sprintf("eth%d", i), Index: snapshot.Known(i + 2), OperState: snapshot.Known("up"), Carrier: snapshot.Known(true), CarrierDownCount: snapshot.Known(uint64(1)), MTU: snapshot.Known(9000),
 		SpeedMbps: snapshot.Known(int64(100_000)), Driver: snapshot.Known("mlx5_core"), Virtual: snapshot.Known(false), VLAN: snapshot.Known(0), VLANEgressQoS: snapshot.Known(""),
 		Addresses: []snapshot.Address{{Prefix: fmt.Sprintf("10.0.%d.%d/24", i, n)}}, Ethtool: eth, Features: map[string]bool{"tx-checksum-ipv4": true},
 		Pause:    snapshot.Known(snapshot.Pause{}),
@@ -216,7 +221,7 @@ func goodNetdev(i, n int) snapshot.Netdev {
 			Buffer:    snapshot.Known(snapshot.DCBBuffer{PrioBuffer: [8]int{3: 1}, Size: [8]uint64{130944, 130944}, Total: 262016}),
 			NP:        snapshot.Known(snapshot.Congestion{Enabled: np, Params: map[string]uint64{"cnp_802p_prio": 6, "cnp_dscp": 48, "min_time_between_cnps": 4}}),
 			RP:        snapshot.Known(snapshot.Congestion{Enabled: np, Params: map[string]uint64{"rpg_ai_rate": 5, "rpg_min_rate": 1}}),
-			LLDPAgent: snapshot.Value[string]{},
+			LLDPAgent: snapshot.Known(""),
 		},
 	}
 }
