@@ -47,7 +47,7 @@ func (a app) doctorCommand() *cobra.Command {
 	wrongFlags(c, doctorUsage)
 	s.host.flags(c)
 	f := c.Flags()
-	f.StringVar(&s.peer, "peer", "", "the other end: a `recording` of it")
+	f.StringVar(&s.peer, "peer", "", "the other end: a `recording` of it, directory or text file")
 	f.IntVar(&s.prio, "prio", -1, "the lossless priority; default: inferred from PFC and DSCP")
 	f.StringArrayVar(&s.rules, "rules", nil, "a `file` of rules to add or put in place of others")
 	f.StringSliceVar(&s.only, "only", nil, "only these `rules`, by id")

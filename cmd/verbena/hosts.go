@@ -28,7 +28,7 @@ type hostFlags struct {
 
 func (h *hostFlags) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&h.dir, "host", "", "a recorded host: a `directory` of verbena snapshot; default: this host")
+	f.StringVar(&h.dir, "host", "", "a recorded host: a `directory` of verbena snapshot, or one text file (txtar); default: this host")
 	f.DurationVar(&h.interval, "interval", 10*time.Second, "time between the two looks at this host; 0 for one look")
 	f.IntVar(&h.pid, "pid", 0, "the program's process: its limits and environment")
 	f.StringVar(&h.app, "app", "", "the program, as the first process of this `name`, instead of --pid")
@@ -152,7 +152,7 @@ func (h *hostFlags) window(ctx context.Context, a app) (snapshot.Window, error) 
 
 // recordedWindow reads a recording.
 func recordedWindow(dir string, opt read.Options) (snapshot.Window, error) {
-	rec, err := source.OpenDir(dir)
+	rec, err := source.Open(dir)
 	if err != nil {
 		return snapshot.Window{}, err
 	}

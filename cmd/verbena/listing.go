@@ -25,7 +25,7 @@ type listFlags struct {
 
 func (l *listFlags) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&l.dir, "host", "", "a recorded host: a `directory` of verbena snapshot; default: this host")
+	f.StringVar(&l.dir, "host", "", "a recorded host: a `directory` of verbena snapshot, or one text file (txtar); default: this host")
 	f.StringVar(&l.sysfsRoot, "sysfs-root", "/sys", "where sysfs is mounted")
 	f.StringVar(&l.procRoot, "proc-root", "/proc", "where proc is mounted")
 	f.BoolVar(&l.asJSON, "json", false, "print JSON")

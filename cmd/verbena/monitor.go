@@ -75,7 +75,7 @@ func (a app) monitor(ctx context.Context, s *monitorFlags, dirs []string) error 
 		cfg.Hosts = append(cfg.Hosts, liveHost(live, s.exclude))
 	}
 	for _, dir := range dirs {
-		rec, err := source.OpenDir(dir)
+		rec, err := source.Open(dir)
 		if err != nil {
 			return err
 		}

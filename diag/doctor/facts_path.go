@@ -269,7 +269,7 @@ func vlansUnmapped(s *scope) reading {
 			return none("/sys/class/net/"+name, "the interface %s was not recorded", name)
 		}
 		id, ok := n.VLAN.Get()
-		if !ok && !(n.VLAN.IsZero() && n.Index.IsKnown() && !strings.Contains(name, ".")) {
+		if !ok && (!n.VLAN.IsZero() || !n.Index.IsKnown() || strings.Contains(name, ".")) {
 			return none("/proc/net/vlan/"+name, "%s", n.VLAN.Why())
 		}
 		if id == 0 {

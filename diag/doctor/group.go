@@ -14,7 +14,7 @@ const maxNamed = 16
 func group(all []Finding) []Finding {
 	type key struct{ rule, each, status, condition, cause, why, missing, explained, confidence string }
 	at := map[key]int{}
-	var out []Finding
+	out := []Finding{} // a list in JSON, also without entries
 	var members [][]*Finding
 	for i := range all {
 		f := &all[i]
