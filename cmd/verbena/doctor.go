@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -113,6 +113,27 @@ func (a app) doctorRulesCommand(s *doctorFlags) *cobra.Command {
 	return c
 }
 
+// maxRules is the bytes of a file of rules; all of ours have a twentieth of it.
+const maxRules = 1 << 20
+
+// readRules reads a file of rules: nothing that could block, or has no end.
+func readRules(name string) ([]byte, error) {
+	f, size, err := openRegular(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	tooLong := fmt.Errorf("%s is longer than the limit of %d bytes", name, maxRules)
+	if size > maxRules {
+		return nil, tooLong
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxRules+1))
+	if err == nil && len(b) > maxRules {
+		err = tooLong
+	}
+	return b, err
+}
+
 // load reads the rules, those that come with the doctor and the user's.
 func (s *doctorFlags) load() ([]*doctor.Rule, error) {
 	rules, err := doctor.Builtin()
@@ -120,9 +141,9 @@ func (s *doctorFlags) load() ([]*doctor.Rule, error) {
 		return nil, err
 	}
 	for _, name := range s.rules {
-		text, err := os.ReadFile(name)
+		text, err := readRules(name)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--rules: %w", err)
 		}
 		more, err := doctor.Parse(name, text)
 		if err != nil {

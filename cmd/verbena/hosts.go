@@ -94,21 +94,30 @@ func mounted(flag, dir, usual, has string) error {
 	return nil
 }
 
-// readLog reads the end of a file: that is where errors are.
-func readLog(name string) ([]string, error) {
+// openRegular opens a regular file and says how long it is.
+func openRegular(name string) (*os.File, int64, error) {
 	fi, err := os.Stat(name) // before the open: that of a pipe would wait
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, 0, err
 	case !fi.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file", name)
+		return nil, 0, fmt.Errorf("%s is no regular file", name)
 	}
 	f, err := os.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	return f, fi.Size(), nil
+}
+
+// readLog reads the end of a file: that is where errors are.
+func readLog(name string) ([]string, error) {
+	f, size, err := openRegular(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if fi.Size() > source.MaxFile {
+	if size > source.MaxFile {
 		if _, err := f.Seek(-source.MaxFile, io.SeekEnd); err != nil {
 			return nil, err
 		}
