@@ -106,6 +106,36 @@ func TestDifferentFindingsStayApart(t *testing.T) {
 	}
 }
 
+// Interfaces in one subnet are one finding, each with its list of the others.
+func TestOneSubnetIsOneFinding(t *testing.T) {
+	w := rails()
+	for i := range w.after.Netdevs {
+		w.after.Netdevs[i].Addresses = []snapshot.Address{{Prefix: fmt.Sprintf("10.0.0.%d/24", i+1)}}
+		w.after.Sysctl[fmt.Sprintf("net.ipv4.conf.eth%d.arp_ignore", i)] = snapshot.Known("0")
+	}
+	all := findingsOf(doctor.Examine(w.input(), builtin(t)), "N04")
+	if len(all) != 1 || len(all[0].Places) != 8 {
+		t.Fatalf("%d findings N04", len(all))
+	}
+	for _, e := range all[0].Evidence {
+		if e.What == "netdev.same_subnet" && (strings.Contains(e.Value, e.Where) || strings.Count(e.Value, "eth") != 7) {
+			t.Errorf("%s is in one subnet with %s", e.Where, e.Value)
+		}
+	}
+}
+
+// The name of the thing in a cause would keep things apart that are one finding: names
+// are in the evidence.
+func TestCausesNameNothing(t *testing.T) {
+	for _, r := range builtin(t) {
+		for _, word := range []string{"${netdev.name}", "${device.name}", "${port.number}", "${netdev.same_subnet}", "${switch.port}"} {
+			if strings.Contains(r.Cause+r.Why, word) {
+				t.Errorf("%s: %s in its cause or why", r.ID, word)
+			}
+		}
+	}
+}
+
 // What passed and what was skipped is joined too.
 func TestPassedAndSkippedAreJoined(t *testing.T) {
 	w := rails()
