@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxMemory bounds what a file may become: some bytes of text can be many of
@@ -72,7 +73,16 @@ func (d *decoder) fault(off int64, path, format string, args ...any) error {
 	if path != "" {
 		what = path + ": " + what
 	}
-	return errors.New(d.lines.place(max(off, 0)) + ": " + what)
+	return errors.New(d.lines.place(max(off, 0)) + ": " + oneLine(what))
+}
+
+// oneLine escapes what a file's own names would do to a terminal.
+func oneLine(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 && utf8.ValidString(s) {
+		return s
+	}
+	q := strconv.Quote(s)
+	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
 }
 
 // next returns the next token and where it ends.

@@ -203,6 +203,26 @@ func TestJSONIgnoresNewFields(t *testing.T) {
 	}
 }
 
+// Names of the file do not break the line that says what is wrong with it.
+func TestJSONErrorsAreOneLine(t *testing.T) {
+	for _, text := range []string{
+		"{\"a\\nb\", 1}",
+		"{\"a\\u001b[31m\", 1}",
+		`{"format": "verbena-run", "version": 1, "run": {"a\nb", 1}}`,
+		`{"format": "verbena\nrun"}`,
+		`{"format": "verbena-run", "version": 1, "run": {"nodes": [{"name": "n\n", "name": 4}]}}`,
+	} {
+		_, err := report.ReadJSON(strings.NewReader(text))
+		if err == nil {
+			t.Errorf("%q: no error", text)
+			continue
+		}
+		if strings.ContainsAny(err.Error(), "\n\x1b") {
+			t.Errorf("%q: %q", text, err)
+		}
+	}
+}
+
 // No file makes the reader panic; what it takes it can report.
 func TestJSONSurvivesDamage(t *testing.T) {
 	whole := written(t, writeWith(sample(), report.WriteJSON))
