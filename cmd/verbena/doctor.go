@@ -5,11 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/verbena-rdma/verbena/diag/doctor"
+	"github.com/verbena-rdma/verbena/diag/read"
+	"github.com/verbena-rdma/verbena/diag/remote"
+	"github.com/verbena-rdma/verbena/diag/snapshot"
 )
 
 // doctorUsage is the exit status where nothing was examined: 0 to 3 speak of the host.
@@ -47,7 +52,7 @@ func (a app) doctorCommand() *cobra.Command {
 	wrongFlags(c, doctorUsage)
 	s.host.flags(c)
 	f := c.Flags()
-	f.StringVar(&s.peer, "peer", "", "the other end: a `recording` of it, directory or text file")
+	f.StringVar(&s.peer, "peer", "", "the other end: a `recording` of it, or a host that runs verbena snapshot --listen, HOST[:PORT]")
 	f.IntVar(&s.prio, "prio", -1, "the lossless priority; default: inferred from PFC and DSCP")
 	f.StringArrayVar(&s.rules, "rules", nil, "a `file` of rules to add or put in place of others")
 	f.StringSliceVar(&s.only, "only", nil, "only these `rules`, by id")
@@ -163,6 +168,57 @@ func (s *doctorFlags) load() ([]*doctor.Rule, error) {
 	}), nil
 }
 
+// ends looks at the host and, if there is one, its peer: a recording of that name, else
+// the host of that name, which is asked while this one is looked at.
+func (s *doctorFlags) ends(ctx context.Context, a app) (host snapshot.Window, peer *snapshot.Window, err error) {
+	if _, gone := os.Stat(s.peer); s.peer != "" && (gone == nil || strings.ContainsAny(s.peer, `/\\`)) {
+		w, err := recordedWindow(s.peer, s.host.options())
+		if err != nil {
+			return host, nil, fmt.Errorf("--peer: %w; record the other end there with verbena snapshot", err)
+		}
+		peer = &w
+	}
+	if s.peer == "" || peer != nil {
+		host, err = s.host.window(ctx, a)
+		return host, peer, err
+	}
+	both, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var peerErr error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if peer, peerErr = fetched(both, s.peer, s.host); peerErr != nil {
+			cancel()
+		}
+	}()
+	host, err = s.host.window(both, a)
+	if err != nil {
+		cancel()
+	}
+	<-done
+	switch {
+	case ctx.Err() != nil:
+		return host, nil, ctx.Err()
+	case err != nil && !errors.Is(err, context.Canceled):
+		return host, nil, err
+	case peerErr != nil:
+		return host, nil, fmt.Errorf("--peer: no recording of that name is here; as a host: %w", peerErr)
+	}
+	return host, peer, err
+}
+
+// fetched asks a host for a recording of itself.
+func fetched(ctx context.Context, name string, h hostFlags) (*snapshot.Window, error) {
+	rec, err := remote.Fetch(ctx, name, h.interval)
+	if err != nil {
+		return nil, err
+	}
+	defer rec.Close()
+	w, err := read.Window(rec, h.options())
+	return &w, err
+}
+
 func (a app) doctor(ctx context.Context, s *doctorFlags) error {
 	if s.prio < -1 || s.prio > 7 {
 		return fmt.Errorf("--prio is %d, must be 0 to 7", s.prio)
@@ -172,14 +228,7 @@ func (a app) doctor(ctx context.Context, s *doctorFlags) error {
 		return err
 	}
 	in := doctor.Input{Prio: s.prio}
-	if s.peer != "" {
-		w, err := recordedWindow(s.peer, s.host.options())
-		if err != nil {
-			return fmt.Errorf("--peer: %w; record the other end there with verbena snapshot", err)
-		}
-		in.Peer = &w
-	}
-	if in.Host, err = s.host.window(ctx, a); err != nil {
+	if in.Host, in.Peer, err = s.ends(ctx, a); err != nil {
 		return err
 	}
 	r := doctor.Examine(in, rules)

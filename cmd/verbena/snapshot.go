@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/verbena-rdma/verbena/diag/read"
+	"github.com/verbena-rdma/verbena/diag/remote"
+	"github.com/verbena-rdma/verbena/diag/serve"
 	"github.com/verbena-rdma/verbena/diag/snapshot"
 	"github.com/verbena-rdma/verbena/diag/source"
 	"github.com/verbena-rdma/verbena/diag/source/anonymise"
@@ -24,6 +26,7 @@ type snapshotFlags struct {
 	anonymise bool
 	key       string
 	json      bool
+	listen    string
 }
 
 func (a app) snapshotCommand() *cobra.Command {
@@ -34,10 +37,13 @@ func (a app) snapshotCommand() *cobra.Command {
 		Long: "Records the RDMA devices of this host, their ports, GIDs, counters and objects, the network interfaces\n" +
 			"with statistics and data-center bridging, routes, settings and firewall, at two instants, into a new\n" +
 			"directory that listings and doctor read anywhere. Nothing on the host is changed. What cannot be read is\n" +
-			"recorded as that; without root some of it is (keys of memory, firewall).",
+			"recorded as that; without root some of it is (keys of memory, firewall).\n\n" +
+			"With --listen nothing is written: verbena doctor --peer HOST elsewhere asks for a recording. Whoever reaches\n" +
+			"the address can read what a recording has, without a password; nothing can be changed.",
 		Example: "  verbena snapshot -o node7\n" +
 			"  verbena snapshot -o node7 --anonymise --log job.log --app python3\n" +
-			"  verbena snapshot -o node7 --interval 0",
+			"  verbena snapshot -o node7 --interval 0\n" +
+			"  verbena snapshot --listen 10.0.0.7:9881",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.snapshot(cmd.Context(), f) },
 	}
@@ -45,6 +51,7 @@ func (a app) snapshotCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&f.interval, "interval", 10*time.Second, "time between the two instants; 0 records one")
 	cmd.Flags().BoolVar(&f.anonymise, "anonymise", false, "replace IP and MAC addresses, GUIDs and host names")
 	cmd.Flags().StringVar(&f.key, "anonymise-key", "", "replace by this word, so that hosts recorded with it still fit each other")
+	cmd.Flags().StringVar(&f.listen, "listen", "", "hand recordings to who asks at this `address:port` instead of writing one (the usual port is 9881)")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	cmd.Flags().StringVar(&f.host.sysfsRoot, "sysfs-root", "/sys", "read sysfs here, such as /host/sys in a container")
 	cmd.Flags().StringVar(&f.host.procRoot, "proc-root", "/proc", "read proc here")
@@ -67,14 +74,47 @@ type snapshotJSON struct {
 
 func (a app) snapshot(ctx context.Context, f snapshotFlags) error {
 	switch {
+	case f.listen != "" && (f.out != "" || f.json):
+		return errors.New("--listen writes no recording: without -o and --json")
+	case f.listen != "":
+		return a.serveSnapshots(ctx, f)
 	case f.out == "":
 		return errors.New("say where to record: -o DIR, a new or empty directory")
 	case f.interval < 0 || f.interval > 24*time.Hour:
 		return fmt.Errorf("--interval %v: from 0 to 24h", f.interval)
 	}
-	live, err := f.host.live()
+	snap, err := record(ctx, f)
 	if err != nil {
 		return err
+	}
+	return a.tellSnapshot(snap, f)
+}
+
+// serveSnapshots records for whoever asks, until the context ends.
+func (a app) serveSnapshots(ctx context.Context, f snapshotFlags) error {
+	live, err := f.host.live() // flags that are wrong are so at once
+	if err != nil {
+		return err
+	}
+	live.Close()
+	srv, err := serve.Listen(ctx, f.listen)
+	if err != nil {
+		return err
+	}
+	srv.Announce(a.err, "recordings of this host")
+	return srv.Serve(ctx, remote.Handler(func(ctx context.Context, interval time.Duration, dir string) error {
+		g := f
+		g.out, g.interval = dir, interval
+		_, err := record(ctx, g)
+		return err
+	}))
+}
+
+// record writes the recording that the flags ask for and returns its last instant.
+func record(ctx context.Context, f snapshotFlags) (*snapshot.Snapshot, error) {
+	live, err := f.host.live()
+	if err != nil {
+		return nil, err
 	}
 	defer live.Close()
 	var src source.Source = live
@@ -83,17 +123,14 @@ func (a app) snapshot(ctx context.Context, f snapshotFlags) error {
 	}
 	rec, err := source.NewRecorder(src, f.out)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	snap, err := instants(ctx, rec, f)
 	if err != nil {
 		rec.Abort()
-		return err
+		return nil, err
 	}
-	if err := rec.Commit(); err != nil {
-		return err
-	}
-	return a.tellSnapshot(snap, f)
+	return snap, rec.Commit()
 }
 
 // instants records one or two instants and returns the last.

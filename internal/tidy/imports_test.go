@@ -45,6 +45,7 @@ var layers = []struct {
 	{"diag/export", []string{"diag/snapshot", "diag/counter"}},
 	{"diag/monitor", []string{"diag/snapshot", "diag/counter", "diag/doctor"}},
 	{"diag/serve", nil},
+	{"diag/remote", []string{"diag/source"}},
 }
 
 // pure packages are told the time and have no concurrency of their own.
