@@ -134,6 +134,9 @@ func (a *archive) add(name string) error {
 			return fmt.Errorf("%.100q is a file already", dir)
 		}
 		there := a.dirs[dir] != nil
+		if !there && len(a.dirs) > maxMembers { // two bytes of a name are a directory
+			return fmt.Errorf("more than %d directories", maxMembers)
+		}
 		if !there {
 			a.dirs[dir] = map[string]bool{}
 		}

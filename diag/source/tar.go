@@ -62,6 +62,7 @@ func parseTar(r io.Reader) (*archive, error) {
 	limit := &io.LimitedReader{R: r, N: MaxArchive + 1}
 	tr := tar.NewReader(limit)
 	a := &archive{files: map[string][]byte{}, dirs: map[string]map[string]bool{".": {}}}
+	left := int64(MaxArchive) // of contents: the holes of a sparse file do not come over the wire
 	for n := 0; ; n++ {
 		h, err := tr.Next()
 		switch {
@@ -89,9 +90,12 @@ func parseTar(r io.Reader) (*archive, error) {
 			if err := a.add(member); err != nil {
 				return nil, err
 			}
-			b, err := io.ReadAll(tr)
+			b, err := io.ReadAll(io.LimitReader(tr, left+1))
 			if err != nil || limit.N <= 0 {
 				return nil, fmt.Errorf("%.100q is not whole", h.Name)
+			}
+			if left -= int64(len(b)); left < 0 {
+				return nil, fmt.Errorf("%.100q: more than %d in all files", h.Name, MaxArchive)
 			}
 			a.files[member] = b
 		}
