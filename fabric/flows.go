@@ -304,7 +304,7 @@ func (r *Run) ended(now sim.Time, i int32) {
 	}
 	st.next = nil
 	if r.unfinished == 0 && r.untilFlows && !r.finiteAhead() {
-		r.end(now, "all flows finished")
+		r.end(now, r.done())
 	}
 }
 

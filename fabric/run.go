@@ -150,6 +150,16 @@ func (r *Run) quiet() string {
 	if r.unfinished > 0 {
 		return "nothing left to happen, flows unfinished"
 	}
+	return r.done()
+}
+
+// done says that all flows have finished that have an end.
+func (r *Run) done() string {
+	for i := range r.flows {
+		if r.flows[i].Endless && r.out[i].State != result.Finished {
+			return "all flows finished that have an end"
+		}
+	}
 	return "all flows finished"
 }
 

@@ -212,7 +212,7 @@ func (a *adviser) marks() {
 	}
 	if h := a.s.falseMarks(); h == nil && len(r.Held) > 0 && r.Held[0].Recovery > 0 {
 		h := &r.Held[0]
-		a.say(fmt.Sprintf("from %s to %s takes %s", speed(h.Goodput), speed(h.Target), when(h.Recovery)), "queues and marks rise with it",
+		a.say(fmt.Sprintf("from %s to %s takes %s", speed(h.From), speed(h.Target), when(h.Recovery)), "queues and marks rise with it",
 			"recover faster: rpg_ai_rate above %s, or rpg_time_reset below %s", speed(h.AI), when(h.IncreaseEvery))
 	}
 }
@@ -261,12 +261,29 @@ func (a *adviser) senders() {
 		case QPEngine:
 			a.say(fmt.Sprintf("the NIC gives one queue pair %s of %s", speed(l.Max), speed(l.Line)), "", "use more queue pairs (host.rdma.qps)")
 		case PacketRate:
-			a.say(fmt.Sprintf("%s reaches %s packets a second", l.Host, count(l.Packets)), "", "send larger messages or packets (packet.mtu)")
+			do := "use larger packets (packet.mtu)"
+			if a.n.partFull(l.Host.Node) {
+				do = "send larger messages (workload.message), or several in one"
+			}
+			a.say(fmt.Sprintf("%s reaches %s packets a second", l.Host, count(l.Packets)), "", "%s", do)
 		case OneRxQueue, RxQueues, Drain:
 			continue
 		}
 		return
 	}
+}
+
+// partFull reports whether most packets of a host are not full: its messages are
+// shorter than a packet may be.
+func (n *net) partFull(host int32) bool {
+	var bytes, packets int64
+	for i := range n.flows {
+		if d := &n.flows[i]; d.from == host && d.f.Bytes > 0 && d.f.Packets > 0 {
+			packets = min(mostBytes, packets+int64(min(d.f.Packets, mostBytes)))
+			bytes = min(mostBytes, bytes+max(0, min(d.f.Bytes, mostBytes)))
+		}
+	}
+	return packets > 0 && bytes/packets < int64(n.r.Shape.Payload)*3/4
 }
 
 func (a *adviser) ecmp() {
@@ -288,7 +305,7 @@ func (a *adviser) ecmp() {
 func (a *adviser) fair() {
 	for i := range a.s.Fairness.Groups {
 		if g := &a.s.Fairness.Groups[i]; g.PortFair && a.s.Rates == nil && !a.rp {
-			a.say("PFC shares "+g.At.Name+" by ingress port", "", "turn DCQCN on (host.dcqcn.preset): it shares by flow")
+			a.say("PFC shares "+g.At.Name+" by ingress port", "the flows end later than with PFC alone while rates recover", "turn DCQCN on (host.dcqcn.preset): it shares by flow")
 			return
 		}
 	}

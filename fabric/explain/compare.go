@@ -193,7 +193,7 @@ func totals(r *result.Run) []total {
 		{"ECN marks", float64(marks), ""},
 		{"CNPs sent", float64(cnps), ""},
 		{"CNPs handled", float64(handled), ""},
-		{"PFC stops sent", float64(pauses), ""},
+		{"PFC stop frames sent", float64(pauses), ""},
 		{"time stopped", paused.Micros(), "us"},
 		{"packets lost", float64(drops), ""},
 		{"packets sent again", float64(again), ""},

@@ -16,7 +16,8 @@ type Fairness struct {
 	Least float64
 }
 
-// Sharing is one bottleneck and the flows of like size and start that share it.
+// Sharing is one bottleneck and the flows of one priority and of like size and
+// start that share it.
 type Sharing struct {
 	At       Place
 	Rate     sim.Rate
@@ -50,19 +51,43 @@ func (s *stops) fairness() Fairness {
 			groups[e] = append(groups[e], int32(i))
 		}
 	}
-	for e, ids := range groups {
-		g, ok := n.sharing(int32(e), ids)
-		if !ok {
-			continue
+	for e, all := range groups {
+		for _, ids := range n.classes(all) {
+			g, ok := n.sharing(int32(e), ids)
+			if !ok {
+				continue
+			}
+			out.Least = min(out.Least, g.Jain)
+			if g.Jain >= jainFair && !g.PortFair {
+				out.Fair++
+				continue
+			}
+			out.Groups = append(out.Groups, g)
 		}
-		out.Least = min(out.Least, g.Jain)
-		if g.Jain >= jainFair && !g.PortFair {
-			out.Fair++
-			continue
-		}
-		out.Groups = append(out.Groups, g)
 	}
 	slices.SortStableFunc(out.Groups, func(a, b Sharing) int { return cmp.Compare(a.Jain, b.Jain) })
+	return out
+}
+
+// classes parts flows by what a scheduler and a transport treat alike: weights
+// share between priorities, and TCP has its own idea of a fair share. They come
+// in order of their first flow.
+func (n *net) classes(ids []int32) [][]int32 {
+	type class struct {
+		prio uint8
+		tcp  bool
+	}
+	var of []class
+	var out [][]int32
+	for _, i := range ids {
+		c := class{n.flows[i].f.Prio, n.isTCP(i)}
+		j := slices.Index(of, c)
+		if j < 0 {
+			j = len(of)
+			of, out = append(of, c), append(out, nil)
+		}
+		out[j] = append(out[j], i)
+	}
 	return out
 }
 

@@ -112,3 +112,33 @@ func TestNotCompared(t *testing.T) {
 		t.Errorf("a port with room: %+v", s.Fairness.Groups)
 	}
 }
+
+// Flows of two priorities, or of TCP and RDMA, are not alike: weights share
+// between them. Within each class they are compared.
+func TestFairnessByClass(t *testing.T) {
+	u := unit()
+	for _, tc := range []struct {
+		name   string
+		change func(f *result.Flow)
+		fair   int
+	}{
+		{"one class", func(*result.Flow) {}, 0},
+		{"priority", func(f *result.Flow) { f.Prio = 0 }, 2},
+		{"TCP", func(f *result.Flow) { f.Op, f.Service = "tcp", "" }, 2},
+	} {
+		f := star(5)
+		for i := range 4 {
+			x := f.flow("mix", i, 4, 0, 10*mb, 0, 4*u)
+			x.State, x.Finish, x.Received = result.Running, sim.Never, sim.Never
+			if x.Delivered = x.Bytes * 3 / 8; i >= 2 {
+				x.Delivered = x.Bytes / 8
+				tc.change(x)
+			}
+		}
+		f.r.End = u
+		s := Explain(&f.r)
+		if unfair := len(s.Fairness.Groups); s.Fairness.Fair != tc.fair || (unfair == 0) != (tc.fair > 0) {
+			t.Errorf("%s: %d fair groups and %d unfair", tc.name, s.Fairness.Fair, unfair)
+		}
+	}
+}

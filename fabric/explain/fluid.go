@@ -85,7 +85,7 @@ func (f *fluid) share(i int32) sim.Rate {
 	if d.wire <= 0 {
 		return 0
 	}
-	return sim.RateOf(muldiv(f.moved[i], d.f.Bytes, d.wire), d.life())
+	return sim.RateOf(muldiv(f.moved[i], d.data, d.wire), d.life())
 }
 
 // atBest returns the slowdown that a flow has even at its max-min share: over

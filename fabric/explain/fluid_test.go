@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"math"
 	"testing"
 
 	"github.com/verbena-rdma/verbena/fabric/result"
@@ -148,4 +149,32 @@ func TestFluidEnds(t *testing.T) {
 	f.port(f.leaf[0], 0).Rate = 1
 	f.r.Flows = append(f.r.Flows, result.Flow{Bytes: 1 << 62, State: result.Finished, Start: sim.Never - 5, Finish: sim.Never - 1, Path: f.path(1, 0, 0)})
 	newFluid(index(&f.r), fluidWork)
+}
+
+// A flow without an end takes its share like any other: of two on one port the
+// finite one has a half, and is not held back by marks when it gets that.
+func TestEndlessFlowsShare(t *testing.T) {
+	for _, bytes := range []int64{0, 100 * mb} { // endless, and as good as
+		f := star(3)
+		long := f.flow("long", 0, 2, 0, 100*mb, 0, 0)
+		long.State, long.Finish, long.Received, long.Bytes, long.Delivered = result.Running, sim.Never, sim.Never, bytes, 50*mb
+		short := f.flow("short", 1, 2, 0, 10*mb, 0, 2*unit())
+		short.CNPsHandled, short.Marks, short.CNPs = 100, 100, 100
+		f.r.Shape.Preset = "paper"
+		f.r.End = 4 * unit()
+		n := index(&f.r)
+		fl := newFluid(n, fluidWork)
+		half := float64(sim.RateOf(10*mb, unit())) / 2
+		if got := float64(fl.share(1)); math.Abs(got/half-1) > 0.002 {
+			t.Errorf("beside %d bytes (0: endless) the share is %v, want %v", bytes, fl.share(1), sim.Rate(half))
+		}
+		// 2 units at a half, then all of the line. (A few us of latency in 1.7 ms: 0.002.)
+		want := float64(sim.RateOf(10*mb, unit())) * (0.5*2 + 1*2) / 4
+		if got := float64(fl.share(0)); math.Abs(got/want-1) > 0.002 {
+			t.Errorf("a flow of %d bytes (0: endless) has the share %v, want %v", bytes, fl.share(0), sim.Rate(want))
+		}
+		if s := Explain(&f.r); s.Rates != nil && s.Rates.HeldCount != 0 {
+			t.Errorf("beside %d bytes (0: endless) %d flows are held below their share", bytes, s.Rates.HeldCount)
+		}
+	}
 }

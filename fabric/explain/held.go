@@ -22,7 +22,8 @@ type Held struct {
 	At                MarkPort // the port of its path that marked most
 	Burst             *Burst   // what crosses its way there
 	Target            sim.Rate // Line if the bursts are benign, else Fair
-	Recovery          sim.Time // from Mean (or Goodput) to Target by additive increase; 0: not known
+	From              sim.Rate // of all its queue pairs: R_C on average, or Goodput
+	Recovery          sim.Time // from From to Target by additive increase; 0: not known
 	RecoveryByHyper   sim.Time
 	AI, HAI           sim.Rate
 	IncreaseEvery     sim.Time
@@ -80,7 +81,7 @@ func (s *stops) told(f *fluid, ports []MarkPort, i int32) Held {
 	if from == 0 {
 		from = h.Goodput / qps
 	}
-	h.QPs = int(qps)
+	h.QPs, h.From = int(qps), from*qps
 	// Where nobody else is short of anything it is the line that it climbs to.
 	h.Target = h.Fair
 	if h.Burst != nil && h.Burst.Benign {

@@ -136,10 +136,10 @@ func (n *net) deaf(places []LossPlace) []Deaf {
 			continue
 		}
 		for prio := range p.Prio {
-			there := &n.port(peer).Prio[prio]
-			if p.Prio[prio].PauseTx < deafStops || there.PausedFor > 0 || p.Prio[prio].RxPackets == 0 {
+			if !n.isDeaf(peer, uint8(prio)) {
 				continue
 			}
+			there := &n.port(peer).Prio[prio]
 			d := Deaf{
 				At: n.place(int32(e)), Peer: n.place(peer), Prio: uint8(prio), Stops: p.Prio[prio].PauseTx, Heard: there.PauseRx,
 				IsHost: !n.r.Nodes[n.node[peer]].Switch,
@@ -149,6 +149,17 @@ func (n *net) deaf(places []LossPlace) []Deaf {
 		}
 	}
 	return out
+}
+
+// isDeaf reports whether an egress was told to stop and never did, though it had
+// something to send.
+func (n *net) isDeaf(e int32, prio uint8) bool {
+	by := n.peer(e)
+	if by == none {
+		return false
+	}
+	told := &n.port(by).Prio[prio&7]
+	return told.PauseTx >= deafStops && told.RxPackets > 0 && n.port(e).Prio[prio&7].PausedFor == 0
 }
 
 // mute finds ingresses that dropped instead of stopping their neighbour.

@@ -97,6 +97,13 @@ func TestDeaf(t *testing.T) {
 		t.Errorf("main %v, advice %+v", s.Verdict.Main, s.Advice)
 	}
 	golden(t, "deaf", text(t, s))
+	// It was told to stop, and did not: that is no time that anybody was stopped.
+	f.r.Pauses = []result.Pause{{At: us, Node: f.spine[0], Port: f.down(1), Prio: 3, Egress: f.down(0), On: true, Held: 2, Limit: 1}}
+	if s := Explain(&f.r); len(s.Trees) != 1 || s.Trees[0].Stopped != 0 || s.Trees[0].Stops != 1 || !s.Trees[0].Branches[0].Deaf ||
+		!strings.Contains(text(t, s), "told to stop once and did not") {
+		t.Errorf("trees %+v", s.Trees)
+	}
+	f.r.Pauses = nil
 	// Who was stopped for a picosecond has heard.
 	f.port(f.leaf[1], 4).Prio[3].PausedFor = 1
 	if s := Explain(&f.r); len(s.Loss.Deaf) != 0 {

@@ -45,7 +45,8 @@ type flow struct {
 	from, to int32   // nodes between which data moves
 	start    sim.Time
 	end      sim.Time // of its life: finished, failed, or the end of the run
-	wire     int64    // bytes on a link, for all of it
+	data     int64    // bytes of user data, for all of it; of an endless one so many that it never ends
+	wire     int64    // ... and what they take of a link
 	sent     int64    // ... for what was delivered
 	spread   bool     // several paths; only its ends are sure
 }
@@ -95,7 +96,11 @@ func (n *net) flow(f *result.Flow) flow {
 			d.to = last
 		}
 	}
-	d.wire = n.onWire(f.Bytes)
+	d.data = f.Bytes
+	if f.Bytes <= 0 && f.State != result.Finished {
+		d.data = endless // it takes its share of links like any other
+	}
+	d.wire = n.onWire(d.data)
 	d.sent = n.onWire(f.Delivered)
 	if f.State == result.Finished {
 		d.sent = d.wire
@@ -206,6 +211,10 @@ func (n *net) onWire(bytes int64) int64 {
 
 // mostBytes keeps sums of what a file may say within an int64.
 const mostBytes = 1 << 60
+
+// endless is the user data of a flow without an end: more than any run moves,
+// and its frames are below mostBytes whatever their headers are.
+const endless = 1 << 48
 
 func (n *net) place(e int32) Place {
 	if e == none {

@@ -11,6 +11,14 @@ import (
 type Section struct {
 	Title string
 	Text  string // lines without a trailing newline
+	Paras []Para // the same, not broken into lines
+}
+
+// Para is a paragraph as a page lays it out by itself.
+type Para struct {
+	Indent int    // columns in front of the mark
+	Mark   string // "-", "└", "1."; empty: none
+	Text   string
 }
 
 // para is a paragraph: its first line begins with the mark at the indent, the
@@ -79,6 +87,14 @@ func (s *section) text(width int) string {
 	return strings.Join(lines, "\n")
 }
 
+func (s *section) paragraphs() []Para {
+	out := make([]Para, len(s.paras))
+	for i, p := range s.paras {
+		out[i] = Para{p.indent, strings.TrimSpace(p.mark), p.text}
+	}
+	return out
+}
+
 // Sections returns the story in words, its most important part first; lines
 // are broken at width columns (0: 100). Parts with nothing to say are left out.
 func (s *Story) Sections(width int) []Section {
@@ -101,7 +117,7 @@ func render(parts []section, width int) []Section {
 	var out []Section
 	for _, p := range parts {
 		if len(p.paras) > 0 {
-			out = append(out, Section{p.title, p.text(width)})
+			out = append(out, Section{p.title, p.text(width), p.paragraphs()})
 		}
 	}
 	return out

@@ -43,7 +43,7 @@ func rootOf(root int32) (node int32, whole bool) {
 type stops struct {
 	n    *net
 	all  []stop
-	by   [][]int32 // index egress*8+prio: its stops
+	by   [][]int32 // index egress*8+prio: its stops, if it obeyed
 	when []spans   // the same as a set
 	// inner marks an egress (and priority) that is not a root, since it was
 	// itself stopped too long.
@@ -106,6 +106,9 @@ func readStops(n *net) *stops {
 	s.findInner()
 	s.resolve()
 	for i := range s.all {
+		if s.n.isDeaf(s.all[i].egress, s.all[i].prio) {
+			continue
+		}
 		k := s.key(s.all[i].egress, s.all[i].prio)
 		s.by[k] = append(s.by[k], int32(i))
 	}
@@ -117,6 +120,9 @@ func (s *stops) sets() {
 	w := make([][]Window, len(s.by))
 	for i := range s.all {
 		t := &s.all[i]
+		if s.n.isDeaf(t.egress, t.prio) {
+			continue
+		}
 		k := s.key(t.egress, t.prio)
 		w[k] = append(w[k], Window{t.from, t.to})
 	}

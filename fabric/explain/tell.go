@@ -60,6 +60,9 @@ func (s *Story) mainCause() string {
 		if v.Flows == 0 {
 			return "nothing to explain"
 		}
+		if s.Loss != nil && s.Loss.Drops > 0 {
+			return "nothing was slow, though " + verb(int(s.Loss.Drops), "packet was lost", "packets were lost")
+		}
 		return "nothing was slow"
 	case BrokenRule:
 		return "a rule of the simulator did not hold: do not trust this run"
@@ -162,7 +165,7 @@ func (s *Story) tellVerdict() section {
 			for i, q := range v.Silent {
 				sep := ", "
 				if i == 0 {
-					sep = ", silent for: "
+					sep = ": "
 				}
 				text += fmt.Sprintf("%s%s (%d)", sep, q.Why, q.Flows)
 			}

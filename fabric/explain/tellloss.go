@@ -92,7 +92,7 @@ func (d *Deaf) sentence() string {
 	if d.Heard > 0 {
 		heard = fmt.Sprintf("though it counted %s", count(d.Heard))
 	}
-	text := fmt.Sprintf("PFC is off on one hop: %s sent %s in priority %d and %s obeyed none, %s", d.At, plural(d.Stops, "stop"), d.Prio, d.Peer, heard)
+	text := fmt.Sprintf("PFC is off on one hop: %s sent %s in priority %d and %s obeyed none, %s", d.At, plural(d.Stops, "stop frame"), d.Prio, d.Peer, heard)
 	if d.Drops > 0 {
 		text += fmt.Sprintf("; %s at %s", plural(d.Drops, "drop"), d.At)
 	}

@@ -92,7 +92,14 @@ func (t *Tree) tellBelow(sec *section, parent, level int) {
 }
 
 func (b *Branch) sentence() string {
-	text := fmt.Sprintf("%s stopped %s, %s (%s), by %s", b.Egress, often(b.Stops), when(b.Stopped), percent(b.Share), b.By)
+	how := "stopped " + often(b.Stops)
+	switch {
+	case b.Deaf:
+		how = "told to stop " + often(b.Stops) + " and did not"
+	case b.Stops == 0:
+		how = "stayed stopped" // from a time when it was stopped for another root
+	}
+	text := fmt.Sprintf("%s %s, %s (%s), by %s", b.Egress, how, when(b.Stopped), percent(b.Share), b.By)
 	if b.Held > 0 {
 		text += fmt.Sprintf(" (held %s, XOFF %s)", size(b.Held), size(b.Limit))
 	}
@@ -193,7 +200,7 @@ func (s *Story) tellVictims() section {
 		cost = append(cost, verb(sp.Stuck, "got nothing through", "got nothing through"))
 	}
 	if sp.Factor > 0 {
-		cost = append(cost, fmt.Sprintf("%s the fair time in the middle, %s at worst%s", times(sp.Factor), times(sp.Worst), how))
+		cost = append(cost, fmt.Sprintf("%s the fair time at the median, %s at worst%s", times(sp.Factor), times(sp.Worst), how))
 	}
 	sec.say("%s for congestion that is not on the path, made by %s: %s.",
 		verb(sp.Count, "flow waited", "flows waited"), plural(sp.Culprits, "flow"), strings.Join(cost, "; "))
@@ -210,6 +217,9 @@ func (v *Victim) sentence() string {
 	var took string
 	if v.Running {
 		took = fmt.Sprintf("got %s of %s through in %s", size(v.Got), size(v.Bytes), when(v.Took))
+		if v.Bytes <= 0 { // endless
+			took = fmt.Sprintf("got %s through in %s", size(v.Got), when(v.Took))
+		}
 		if v.Got > 0 {
 			took += fmt.Sprintf(", at its max-min share %s as much", times(v.Excess))
 		}

@@ -16,7 +16,7 @@ type Tree struct {
 	Cause    Root
 	Windows  []Window // in which anybody was stopped
 	Stops    int      // PFC frames that stopped somebody; refreshes not counted
-	Stopped  sim.Time // of all branches together
+	Stopped  sim.Time // of all branches together that obeyed
 	Levels   []Level  // Levels[0] is next to the root
 	Branches []Branch // in the order of printing: each follows its parent
 	// More branches next to the root (as in Branch) are not listed: too many.
@@ -37,6 +37,7 @@ type Level struct {
 type Branch struct {
 	Egress  Place
 	Host    bool  // it is a host's NIC: the senders themselves wait
+	Deaf    bool  // it was told to stop for Stopped, and sent on
 	Level   int   // 1: next to the root
 	Parent  int   // index in Branches, -1: the root
 	By      Place // the port that sent the PFC frames
@@ -100,6 +101,7 @@ type limb struct {
 	parents []support // stopped egresses above it; none: the root
 	kids    []int
 	placed  bool
+	deaf    bool
 }
 
 type support struct {
@@ -160,7 +162,7 @@ func (s *stops) tree(group []int32) Tree {
 		if !ok {
 			j = len(limbs)
 			at[p.egress] = j
-			limbs = append(limbs, limb{egress: p.egress, first: p.from})
+			limbs = append(limbs, limb{egress: p.egress, first: p.from, deaf: s.n.isDeaf(p.egress, p.prio)})
 		}
 		limbs[j].add(s, p)
 	}
@@ -245,9 +247,11 @@ func (t *Tree) count(l *limb, level int) {
 	lv := &t.Levels[level-1]
 	lv.Egresses++
 	lv.Stops += l.stops
-	lv.Stopped += l.time
 	t.Stops += l.stops
-	t.Stopped += l.time
+	if !l.deaf {
+		lv.Stopped += l.time
+		t.Stopped += l.time
+	}
 }
 
 func (t *Tree) more(parent int, d sim.Time) {
@@ -277,7 +281,7 @@ func (s *stops) branch(l *limb, parent, level int, span sim.Time) Branch {
 	}
 	return Branch{
 		Others: max(0, others-1),
-		Egress: e, Host: !s.n.r.Nodes[e.Node].Switch, Level: level, Parent: parent, By: s.n.place(s.n.peer(l.egress)),
+		Egress: e, Host: !s.n.r.Nodes[e.Node].Switch, Deaf: l.deaf, Level: level, Parent: parent, By: s.n.place(s.n.peer(l.egress)),
 		Stops: l.stops, Stopped: l.time, First: l.first, Last: l.last, Held: l.held, Limit: l.limit,
 		Share: min(1, ratio(float64(l.time), float64(span))),
 	}

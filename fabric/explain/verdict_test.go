@@ -90,7 +90,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	f.r.Flows[2].State = result.Waiting
 	out := text(t, Explain(&f.r))
-	for _, want := range []string{"0 of 3 flows finished by 100 us (interrupted)", "2 flows still running, silent for: paced (2); 1 flow not started", "The run ended: interrupted."} {
+	for _, want := range []string{"0 of 3 flows finished by 100 us (interrupted)", "2 flows still running: paced (2); 1 flow not started", "The run ended: interrupted."} {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

@@ -28,7 +28,7 @@ type Spreading struct {
 type Victim struct {
 	Flow     FlowRef
 	Running  bool
-	Bytes    int64
+	Bytes    int64    // 0: endless
 	Got      int64    // bytes through so far
 	Took     sim.Time // so far, if it is running
 	Base     sim.Time // on an idle network; 0: not known

@@ -61,7 +61,7 @@ func causes() map[string]cause {
 		"ecn-above-xoff":       {explain.MainPause, "sw0:Ethernet0", `PFC acted and ECN did not`},
 		"ecn-too-high":         {explain.MainContention, "leaf1:Ethernet0", `Kmin 512 KB`},
 		"ecn-too-low":          {explain.MainFalseMarks, "leaf1:Ethernet0", `below bursts of 32 KB`},
-		"fairness-convergence": {explain.MainHeld, "sw0:Ethernet0", `by additive increase of 40 Mb/s per 55 us`},
+		"fairness-convergence": {explain.MainContention, "sw0:Ethernet0", `4 flows from 4 hosts share sw0:Ethernet0`},
 		"go-back-n":            {explain.AllWell, "", `Mend the link at host0:eth0`},
 		"headroom-too-small":   {explain.MainOverflow, "", `violated by 32\.2 KB at sw0:Ethernet1`},
 		"incast":               {explain.MainPause, "leaf0:Ethernet0", `incast, 16 senders`},

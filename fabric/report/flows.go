@@ -158,6 +158,9 @@ func headLines(r *result.Run) []string {
 	}
 	if r.Interrupted {
 		how = "INTERRUPTED at " + timeText(r.End) + ": figures are of the time until then"
+		if r.Why == "duration" { // nobody broke it off
+			how = "ended at " + timeText(r.End) + ", before all flows had finished"
+		}
 		if r.Why != "" && r.Why != "interrupted" {
 			how += " (" + clean(r.Why) + ")"
 		}

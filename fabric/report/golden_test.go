@@ -15,6 +15,7 @@ func page() report.Page {
 		Sections: []report.Section{
 			{Title: "Verdict", Text: "NOT lossless: 2 packets were lost at leaf0:Ethernet12.\n\nThe victim took 2.7 times its time."},
 			{Title: "Who stopped whom", Text: "The root is leaf0:Ethernet0.\n\nleaf0:Ethernet0\n  spine0:Ethernet0 stopped for 150 us\n    leaf1:Ethernet12 stopped for 60 us\n"},
+			{Title: "Counters", Text: "- one\n- two", Paras: []report.Para{{Text: "These show it:"}, {Mark: "-", Text: "one"}, {Indent: 2, Mark: "└", Text: "two"}, {Indent: 1000, Text: "three"}}},
 		},
 		Command: "verbena sim run victim --seed 9223372036854775815",
 		Version: "v0.0.0-test",
@@ -68,3 +69,21 @@ func TestWriterFails(t *testing.T) {
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+// What a scenario teaches is written in lines, and flows on the page. A section
+// of paragraphs is laid out by the page, not as text that was broken already.
+func TestPageFlows(t *testing.T) {
+	r := sample()
+	r.Teaches = "One line\nand another.\n"
+	var b bytes.Buffer
+	if err := report.WriteHTML(&b, r, page()); err != nil {
+		t.Fatal(err)
+	}
+	s, _, _ := strings.Cut(b.String(), `id="run">`)
+	if !strings.Contains(s, "<p>One line and another.</p>") || strings.Contains(s, "\uFFFD") {
+		t.Error("lines of what the scenario teaches do not flow")
+	}
+	if !strings.Contains(s, ">one</span>") || strings.Contains(s, "- one") {
+		t.Error("a list is not laid out as one")
+	}
+}

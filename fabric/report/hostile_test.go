@@ -44,7 +44,7 @@ func spoil(r *result.Run) {
 func TestHostileNames(t *testing.T) {
 	r := sample()
 	spoil(r)
-	p := report.Page{Sections: []report.Section{{Title: evil, Text: evil + "\n\n  " + evil}}, Command: evil, Version: evil}
+	p := report.Page{Sections: []report.Section{{Title: evil, Text: evil + "\n\n  " + evil}, {Title: "x", Paras: []report.Para{{Indent: -1, Mark: evil, Text: evil}}}}, Command: evil, Version: evil}
 	for _, f := range report.Files(r, p) {
 		if strings.HasSuffix(f.Name, ".png") {
 			continue

@@ -23,10 +23,24 @@ var (
 	pageJS string
 )
 
-// Section is a piece of explanation in plain text. Paragraphs are separated by
-// empty lines; one with an indented line (a tree, a table) keeps its lines as
-// they are.
-type Section struct{ Title, Text string }
+// Section is a piece of explanation: paragraphs, which the page breaks to its
+// width, or if there are none plain text. Paragraphs of that are separated by
+// empty lines; one with an indented line (a table) keeps its lines as they are.
+type Section struct {
+	Title, Text string
+	Paras       []Para
+}
+
+// Para is a paragraph. Its lines stand below the text of the first, to the right
+// of the mark.
+type Para struct {
+	Indent int    // columns in front of the mark, 0 to mostIndent
+	Mark   string // "-", "└", "1."; empty: none
+	Text   string
+}
+
+// mostIndent keeps room for the text of a deep tree on a narrow page.
+const mostIndent = 12
 
 // Page is what a page says beside the run itself.
 type Page struct {
@@ -111,8 +125,10 @@ type sectionView struct {
 }
 
 type block struct {
-	Pre  bool
-	Text string
+	Pre    bool
+	Indent int
+	Mark   string
+	Text   string
 }
 
 type chartView struct {
@@ -146,13 +162,17 @@ func viewOf(r *result.Run, p Page) (*view, error) {
 		v.Title = "A run"
 	}
 	if r.Teaches != "" {
-		v.Head = append(v.Head, clean(r.Teaches))
+		v.Head = append(v.Head, clean(strings.Join(strings.Fields(r.Teaches), " ")))
 	}
 	if len(v.Source) > sourceLimit {
 		v.Source, v.SourceCut = strings.ToValidUTF8(v.Source[:sourceLimit], ""), bytesText(int64(sourceLimit))
 	}
 	for i, s := range p.Sections {
-		v.Sections = append(v.Sections, sectionView{clean(s.Title), blocks(s.Text)})
+		bs := blocks(s.Text)
+		if len(s.Paras) > 0 {
+			bs = paragraphs(s.Paras)
+		}
+		v.Sections = append(v.Sections, sectionView{clean(s.Title), bs})
 		v.Parts = append(v.Parts, part{fmt.Sprintf("s%d", i), clean(s.Title)})
 	}
 	for i, s := range r.Warnings {
@@ -211,6 +231,15 @@ func (t *table) view() tableView {
 		v.Rows = append(v.Rows, cells)
 	}
 	return v
+}
+
+// paragraphs is what the page shows of them.
+func paragraphs(ps []Para) []block {
+	bs := make([]block, len(ps))
+	for i, p := range ps {
+		bs[i] = block{Indent: max(0, min(p.Indent, mostIndent)), Mark: clean(p.Mark), Text: clean(p.Text)}
+	}
+	return bs
 }
 
 // blocks cuts a text at empty lines.

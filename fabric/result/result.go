@@ -18,7 +18,7 @@ type Run struct {
 	AckHops     uint64
 	End         sim.Time // virtual time at the end
 	Interrupted bool     // not all that was to happen has happened
-	Why         string   // it ended: "all flows finished", "duration", "interrupted", "deadlock"
+	Why         string   // it ended: "all flows finished", "all flows finished that have an end", "duration", "interrupted", "deadlock"
 
 	Nodes     []Node
 	Flows     []Flow

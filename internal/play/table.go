@@ -156,12 +156,12 @@ func (t *sideBySide) whole() {
 	for _, q := range []struct{ what, metric string }{
 		{"ECN marks", "marks"},
 		{"CNPs", "cnps"},
-		{"PFC stops", "pauses"},
+		{"PFC stop frames", "pauses"},
 	} {
 		t.metric(q.what, q.metric)
 	}
-	t.add("time that ports were stopped", "", -1, func(r *result.Run) Cell { return Cell{Value: timeOf(stopped(r))} })
 	from := len(t.rows)
+	t.add("time that ports were stopped", "", -1, func(r *result.Run) Cell { return Cell{Value: timeOf(stopped(r))} })
 	for _, q := range []struct{ what, metric string }{
 		{"packets lost", "drops"},
 		{"packets sent again", "retransmitted"},

@@ -20,7 +20,11 @@ import (
 func (o *Outcome) Page(more []report.Section, command, version string) report.Page {
 	p := report.Page{Command: command, Version: version}
 	for _, s := range o.Story().Sections(width) {
-		p.Sections = append(p.Sections, report.Section{Title: s.Title, Text: s.Text})
+		sec := report.Section{Title: s.Title, Text: s.Text}
+		for _, x := range s.Paras {
+			sec.Paras = append(sec.Paras, report.Para{Indent: x.Indent, Mark: x.Mark, Text: x.Text})
+		}
+		p.Sections = append(p.Sections, sec)
 	}
 	if len(o.Checks) > 0 {
 		var b strings.Builder

@@ -113,6 +113,7 @@ document.querySelectorAll("svg[data-frame]").forEach((svg, id) => {
     // They have one axis, of the run's time, and one unit for it.
     charts.filter(o => o.zoom).forEach(o => o.show(from, to));
   });
+  svg.addEventListener("pointercancel", () => { began = null; band.remove(); }); // a finger scrolls the page
   c.all = () => c.show(x0, x1);
 
   svg.querySelectorAll(".v-key").forEach(key => {
