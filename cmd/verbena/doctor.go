@@ -182,6 +182,9 @@ func (s *doctorFlags) ends(ctx context.Context, a app) (host snapshot.Window, pe
 		host, err = s.host.window(ctx, a)
 		return host, peer, err
 	}
+	if s.host.interval > remote.MaxInterval {
+		return host, nil, fmt.Errorf("--interval is %v, must be at most %v with a peer that is asked", s.host.interval, remote.MaxInterval)
+	}
 	both, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var peerErr error

@@ -39,6 +39,10 @@ func TestDoctorPeer(t *testing.T) {
 	if status := <-ended; status != 0 {
 		t.Errorf("the end of snapshot --listen: status %d", status)
 	}
+	errs.Reset()
+	if status := run(t.Context(), app{out: io.Discard, err: &errs}, []string{"verbena", "doctor", "--interval", "31s", "--peer", "node8"}); status != doctorUsage || !strings.Contains(errs.String(), "at most 30s") {
+		t.Errorf("a long interval: status %d, %q", status, errs.String())
+	}
 	for _, c := range [][2]string{
 		{at, "refused"}, // it has ended
 		{"127.0.0.1:1", "there must be: verbena snapshot --listen"},

@@ -38,14 +38,16 @@ func Address(peer string) (string, error) {
 }
 
 // Fetch asks a peer (see Address) for a recording of two instants with the interval
-// between them, at most MaxInterval, or of one if it is 0. The answer is bounded in time
+// between them, 0 to MaxInterval, or of one if it is 0. The answer is bounded in time
 // and bytes. The error names the peer. The caller closes the recording.
 func Fetch(ctx context.Context, peer string, interval time.Duration) (*source.Recording, error) {
 	address, err := Address(peer)
 	if err != nil {
 		return nil, err
 	}
-	interval = min(interval, MaxInterval)
+	if interval < 0 || interval > MaxInterval {
+		return nil, fmt.Errorf("%s: an interval of %v, must be 0 to %v", address, interval, MaxInterval)
+	}
 	ctx, cancel := context.WithTimeout(ctx, interval+patience)
 	defer cancel()
 	u := url.URL{Scheme: "http", Host: address, Path: path, RawQuery: url.Values{"interval": {interval.String()}}.Encode()}

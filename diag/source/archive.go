@@ -59,6 +59,11 @@ func ParseArchive(name string, text []byte) (*Recording, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recording %s%w", name, err)
 	}
+	return a.recording(name)
+}
+
+// recording opens what is in the archive.
+func (a *archive) recording(name string) (*Recording, error) {
 	r := &Recording{tree: a}
 	if err := r.open(); err != nil {
 		return nil, fmt.Errorf("recording %s: %w", name, err)

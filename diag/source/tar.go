@@ -51,11 +51,7 @@ func ParseTar(name string, r io.Reader) (*Recording, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recording %s: %w", name, err)
 	}
-	rec := &Recording{tree: a}
-	if err := rec.open(); err != nil {
-		return nil, fmt.Errorf("recording %s: %w", name, err)
-	}
-	return rec, nil
+	return a.recording(name)
 }
 
 func parseTar(r io.Reader) (*archive, error) {

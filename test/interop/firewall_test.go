@@ -30,7 +30,10 @@ func TestDoctorSeesIPTables(t *testing.T) {
 			"-A INPUT -p udp -j DROP":              doctor.Fail,
 		} {
 			t.Run(program+" "+rule, func(t *testing.T) {
-				s := behind(t, program, rule)
+				s, ruled := behind(t, program, rule)
+				if !ruled {
+					want = doctor.Pass // there is nothing that could drop
+				}
 				r := doctor.Examine(doctor.Input{Host: snapshot.Window{After: s}}, rules)
 				got := doctor.Status("nothing")
 				for _, all := range [][]doctor.Finding{r.Findings, r.Skipped, r.Passed} {
@@ -51,24 +54,20 @@ func TestDoctorSeesIPTables(t *testing.T) {
 	}
 }
 
-// behind is this host in a namespace with a rule, and with a software device beside.
-func behind(t *testing.T, program, rule string) *snapshot.Snapshot {
+// behind is this host in a namespace with a rule, and with a software device beside. A
+// kernel without iptables' own tables has no rule.
+func behind(t *testing.T, program, rule string) (s *snapshot.Snapshot, ruled bool) {
 	t.Helper()
 	path, err := exec.LookPath(program)
 	if err != nil {
 		need.Missing(t, "no %s program (package iptables)", program)
 	}
-	var (
-		s      *snapshot.Snapshot
-		absent string
-		failed error
-	)
+	var failed error
 	netns.New(t).Do(func() {
-		if out, err := exec.CommandContext(t.Context(), path, "-S").CombinedOutput(); err != nil {
-			absent = string(out)
-			return
-		}
-		if out, err := exec.CommandContext(t.Context(), path, strings.Fields(rule)...).CombinedOutput(); err != nil {
+		out, err := exec.CommandContext(t.Context(), path, "-S").CombinedOutput()
+		if ruled = err == nil || program == "iptables-nft"; !ruled {
+			t.Logf("no rule: %s", out)
+		} else if out, err := exec.CommandContext(t.Context(), path, strings.Fields(rule)...).CombinedOutput(); err != nil {
 			failed = fmt.Errorf("%s: %w: %s", rule, err, out)
 			return
 		}
@@ -80,12 +79,9 @@ func behind(t *testing.T, program, rule string) *snapshot.Snapshot {
 		defer live.Close()
 		s = read.Host(live, read.Options{})
 	})
-	if absent != "" {
-		t.Skipf("this kernel has no tables for %s: %s", program, absent)
-	}
 	if failed != nil {
 		t.Fatal(failed)
 	}
 	s.Devices = append(s.Devices, snapshot.Device{Name: "rxe0", Kind: snapshot.RXE, Ports: []snapshot.Port{{Number: 1, State: snapshot.Known(4), LinkLayer: snapshot.Known("Ethernet")}}})
-	return s
+	return s, ruled
 }
