@@ -171,7 +171,7 @@ func (s *doctorFlags) load() ([]*doctor.Rule, error) {
 // ends looks at the host and, if there is one, its peer: a recording of that name, else
 // the host of that name, which is asked while this one is looked at.
 func (s *doctorFlags) ends(ctx context.Context, a app) (host snapshot.Window, peer *snapshot.Window, err error) {
-	if _, gone := os.Stat(s.peer); s.peer != "" && (gone == nil || strings.ContainsAny(s.peer, `/\\`)) {
+	if _, gone := os.Stat(s.peer); s.peer != "" && (gone == nil || strings.ContainsAny(s.peer, `/\`)) {
 		w, err := recordedWindow(s.peer, s.host.options())
 		if err != nil {
 			return host, nil, fmt.Errorf("--peer: %w; record the other end there with verbena snapshot", err)
