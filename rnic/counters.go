@@ -118,6 +118,16 @@ func (a *Adapter) Stats() Stats {
 		{"events_lost", a.events.lost},
 		{"tx_copied_bytes", c.txCopied},
 		{"rx_copied_bytes", c.rxCopied},
+
+		{"req_cqe_error", t.Events[transport.ReqCQEErr]},
+		{"req_cqe_flush_error", t.Events[transport.ReqCQEFlush]},
+		{"resp_cqe_error", t.Events[transport.RespCQEErr]},
+		{"resp_cqe_flush_error", t.Events[transport.RespCQEFlush]},
+		{"req_remote_access_errors", t.Events[transport.RemoteAccessErr]},
+		{"req_remote_invalid_request", t.Events[transport.RemoteInvalidReqErr]},
+		{"remote_op_err", t.Events[transport.RemoteOpErr]},
+		{"resp_local_length_error", t.Events[transport.LocalLengthErr]},
+		{"resp_remote_access_errors", t.Events[transport.RespAccessErr]},
 	}
 	for r, v := range c.drops {
 		s = append(s, Stat{dropReasonNames[r], v})

@@ -8,22 +8,31 @@ type Event uint8
 
 // The events.
 const (
-	DuplicateRequest   Event = iota // request packets that came again
-	OutOfSeqRequest                 // request packets after the one expected
-	RcvdRNRErr                      // RNR NAKs received
-	SendRNRErr                      // RNR NAKs sent
-	RcvdSeqErr                      // sequence NAKs received
-	AckDeferred                     // nothing defers ACKs as rxe does: always 0
-	RetryExceededErr                // requests given up after the last retry
-	RetryRNRExceeded                // … after the last RNR retry
-	CompleterRetryErr               // retries begun, of whatever cause but RNR NAKs
-	SendErr                         // requests that could not be sent for an error on this side
-	RDMASends                       // SENDs completed
-	RDMARecvs                       // receives completed
-	LocalAckTimeoutErr              // timers of the local ACK timeout that ran out
-	ImpliedNakSeqErr                // answers that skipped a READ or atomic response
-	PacketSeqErr                    // sequence NAKs received: mlx5's name of RcvdSeqErr
-	Retransmitted                   // request packets sent again
+	DuplicateRequest    Event = iota // request packets that came again
+	OutOfSeqRequest                  // request packets after the one expected
+	RcvdRNRErr                       // RNR NAKs received
+	SendRNRErr                       // RNR NAKs sent
+	RcvdSeqErr                       // sequence NAKs received
+	AckDeferred                      // nothing defers ACKs as rxe does: always 0
+	RetryExceededErr                 // requests given up after the last retry
+	RetryRNRExceeded                 // … after the last RNR retry
+	CompleterRetryErr                // retries begun, of whatever cause but RNR NAKs
+	SendErr                          // requests that could not be sent for an error on this side
+	RDMASends                        // SENDs completed
+	RDMARecvs                        // receives completed
+	LocalAckTimeoutErr               // timers of the local ACK timeout that ran out
+	ImpliedNakSeqErr                 // answers that skipped a READ or atomic response
+	PacketSeqErr                     // sequence NAKs received: mlx5's name of RcvdSeqErr
+	Retransmitted                    // request packets sent again
+	ReqCQEErr                        // requests completed in error, flushed ones too
+	ReqCQEFlush                      // requests flushed
+	RespCQEErr                       // receives completed in error, flushed ones too
+	RespCQEFlush                     // receives flushed
+	RemoteAccessErr                  // requests that the peer refused for key, range or rights
+	RemoteInvalidReqErr              // requests that the peer refused as malformed
+	RemoteOpErr                      // requests at which the peer failed
+	LocalLengthErr                   // messages longer than the receive that was posted
+	RespAccessErr                    // requests of the peer refused for key, range or rights
 	NumEvents
 )
 

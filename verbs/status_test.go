@@ -204,6 +204,33 @@ func TestErrorStatuses(t *testing.T) {
 						t.Errorf("event %+v, %v; want %v", ev, err, r.event)
 					}
 				}
+				// Each completion in error is counted by its side and its status.
+				want := map[string]uint64{"req_cqe_error": 3, "req_cqe_flush_error": 2, "resp_cqe_error": 1, "resp_cqe_flush_error": 1}
+				switch r.status {
+				case ib.RemAccessErr:
+					want["req_remote_access_errors"] = 1
+				case ib.RemInvReqErr:
+					want["req_remote_invalid_request"] = 1
+				case ib.RemOpErr:
+					want["remote_op_err"] = 1
+				default:
+				}
+				counted(t, "requester", p.a.dev.Stats(), want)
+				want = map[string]uint64{}
+				if r.recvGets != ib.Success {
+					want["resp_cqe_error"] = 1
+				}
+				switch r.recvGets {
+				case ib.WRFlushErr:
+					want["resp_cqe_flush_error"] = 1
+				case ib.LocLenErr:
+					want["resp_local_length_error"] = 1
+				default:
+				}
+				if r.status == ib.RemAccessErr {
+					want["resp_remote_access_errors"] = 1
+				}
+				counted(t, "responder", p.b.dev.Stats(), want)
 				if r.name == "peer gone" {
 					return
 				}
@@ -213,6 +240,19 @@ func TestErrorStatuses(t *testing.T) {
 				join(t, p.a, p.b)
 				transfer(t, p, ib.Write, 5000, 1)
 			})
+		}
+	}
+}
+
+// counted compares the counters of completions in error with what the test saw.
+func counted(t *testing.T, who string, s verbs.Stats, want map[string]uint64) {
+	t.Helper()
+	for _, name := range []string{
+		"req_cqe_error", "req_cqe_flush_error", "resp_cqe_error", "resp_cqe_flush_error",
+		"req_remote_access_errors", "req_remote_invalid_request", "remote_op_err", "resp_local_length_error", "resp_remote_access_errors",
+	} {
+		if n := s.Get(name); n != want[name] {
+			t.Errorf("%s: %s is %d, want %d", who, name, n, want[name])
 		}
 	}
 }

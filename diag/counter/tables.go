@@ -106,4 +106,9 @@ var tables = []table{
 		"sent_bytes":             TxBytes,
 		"rcvd_bytes":             RxBytes,
 	}},
+	{[]Family{Verbena}, map[string]Name{
+		"drop_icrc":       ICRCErr,
+		"remote_op_err":   RemoteOpErr,
+		"link_rx_dropped": RxDiscards,
+	}},
 }

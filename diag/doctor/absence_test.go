@@ -192,7 +192,7 @@ func TestAbsenceIsNoPass(t *testing.T) {
 			t.Fatalf("row %d, %s: %s after all was put back", i, row.rule, f.Status)
 		}
 		// These are about all counters that there are, or about lists without readings.
-		exempt := slices.Contains([]string{"C22", "L24", "N10"}, r.ID) || r.ID == "C23" && row.want == doctor.Warn
+		exempt := slices.Contains([]string{"C22", "L24", "N10", "P13"}, r.ID) || r.ID == "C23" && row.want == doctor.Warn
 		if skips == 0 && !exempt {
 			t.Errorf("row %d, %s %s: nothing that is taken away makes it SKIP", i, row.rule, row.want)
 		}
@@ -217,6 +217,22 @@ func TestAbsenceIsNoFinding(t *testing.T) {
 				t.Errorf("without %s: %s %s at %s by %s", l.name, f.Status, f.Rule, f.Where, f.Condition)
 			}
 			l.set(false)
+		}
+	}
+}
+
+// Where the list of devices could not be read, nobody says that there are none.
+func TestUnreadableDevicesAreNotZero(t *testing.T) {
+	for _, r := range builtin(t) {
+		if r.ID != "P01" && r.ID != "P13" {
+			continue
+		}
+		w := newWorld()
+		w.after.Devices, w.after.Switch = nil, nil
+		w.after.NICs[0].RDMA = nil
+		w.after.Problems = []snapshot.Problem{{Place: "sys/class/infiniband", Why: "permission denied"}}
+		if f := judge(w, r); f.Status != doctor.Skip || !strings.Contains(f.Missing, "permission denied") {
+			t.Errorf("%s: %s %s, want SKIP and why", r.ID, f.Status, f.Missing)
 		}
 	}
 }

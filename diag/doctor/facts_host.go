@@ -15,7 +15,10 @@ var hostFacts = map[string]fact{
 		}
 		return none("", "it takes two snapshots")
 	}},
-	"host.devices":          {doc: "number of RDMA devices", get: func(s *scope) reading { return is(len(s.now.host.Devices), "/sys/class/infiniband") }},
+	"host.devices": {doc: "number of RDMA devices", get: devices},
+	"host.is_switch": {doc: "whether ports of a switch were recorded with it", get: func(s *scope) reading {
+		return is(s.now.host.Switch != nil && len(s.now.host.Switch.Ports) > 0, "switch")
+	}},
 	"host.nics_without":     {doc: "network cards that could be RDMA devices and are none", get: nicsWithout},
 	"host.netns_mode":       hostFact("mode of network namespaces: shared or exclusive", func(h *snapshot.Snapshot) snapshot.Value[string] { return h.RDMA.NetnsMode }, "rdma system"),
 	"host.copy_on_fork":     hostFact("whether the kernel copies pinned pages on fork", func(h *snapshot.Snapshot) snapshot.Value[bool] { return h.RDMA.CopyOnFork }, "rdma system"),
@@ -37,6 +40,18 @@ var hostFacts = map[string]fact{
 
 func hostFact[T any](doc string, get func(*snapshot.Snapshot) snapshot.Value[T], place string) fact {
 	return fact{doc: doc, get: func(s *scope) reading { return val(get(s.now.host), place) }}
+}
+
+// devices counts the RDMA devices. None is a fact only where their directory could be
+// listed, or is not there.
+func devices(s *scope) reading {
+	const place = "/sys/class/infiniband"
+	for _, p := range s.now.host.Problems {
+		if "/"+p.Place == place {
+			return none(place, "%s", p.Why)
+		}
+	}
+	return is(len(s.now.host.Devices), place)
 }
 
 func nicsWithout(s *scope) reading {

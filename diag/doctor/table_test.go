@@ -133,6 +133,8 @@ var rows = append(moreRows, firstRows...)
 
 var firstRows = []row{
 	when("P01", doctor.Warn, func(w *world) { w.after.Devices, w.after.NICs[0].RDMA = nil, nil }),
+	when("P13", doctor.Info, func(w *world) { w.after.Devices, w.after.Switch = nil, nil }),
+	when("P13", doctor.Info, func(w *world) { w.after.Devices, w.after.NICs, w.after.Switch = nil, nil, nil }),
 	when("P02", doctor.Fail, state(1, 3)),
 	when("P02", doctor.Warn, func(w *world) {
 		state(1, 2)(w)

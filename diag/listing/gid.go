@@ -64,7 +64,7 @@ func unusable(s *snapshot.Snapshot, p *snapshot.Port, r *GIDRow) string {
 	}
 	for _, a := range n.Addresses {
 		p, err := netip.ParsePrefix(a.Prefix)
-		if err != nil || p.Addr().Unmap() != addr.Unmap() {
+		if err != nil || p.Addr().Unmap() != addr.Unmap() && !loopback(p, addr.Unmap()) {
 			continue
 		}
 		for _, f := range a.Flags {
@@ -78,6 +78,12 @@ func unusable(s *snapshot.Snapshot, p *snapshot.Port, r *GIDRow) string {
 		return "" // devices have one of their own MAC beside the interface's
 	}
 	return r.Netdev + " does not have the address"
+}
+
+// loopback reports whether addr is of this host since p is: the whole of
+// 127.0.0.0/8 is, where an interface has one address of it.
+func loopback(p netip.Prefix, addr netip.Addr) bool {
+	return p.Addr().IsLoopback() && p.Contains(addr)
 }
 
 // ShowGIDs is show_gids, with the rows in the order of their numbers.

@@ -384,6 +384,9 @@ func (e *Engine) refuse(c wire.NAKCode, d transport.Drop) verdict {
 // application already.
 func (e *Engine) refuseQuietly(c wire.NAKCode, d transport.Drop) verdict {
 	e.cfg.Sink.Drop(d)
+	if c == wire.NAKRemoteAccess {
+		e.cfg.Count(transport.RespAccessErr)
+	}
 	e.nak(wire.NAKSyndrome(c))
 	e.enterError(answersDue)
 	return done
