@@ -93,11 +93,7 @@ func pauseName(name string) (tx bool, prio int, field string, ok bool) {
 			continue
 		}
 		for _, p := range patterns {
-			rest, is := strings.CutPrefix(name, strings.Replace(p.head, "%d", direction, 1))
-			if !is {
-				continue
-			}
-			digit, is := strings.CutSuffix(rest, strings.Replace(p.tail, "%d", direction, 1))
+			digit, is := between(name, p.head, p.tail, direction)
 			if !is || len(digit) != 1 {
 				continue
 			}
@@ -107,4 +103,29 @@ func pauseName(name string) (tx bool, prio int, field string, ok bool) {
 		}
 	}
 	return false, 0, "", false
+}
+
+// between is what of a name is between head and tail, one of which may have %d in the
+// place of a direction.
+func between(name, head, tail, direction string) (string, bool) {
+	before, after, directed := strings.Cut(head, "%d")
+	rest, ok := strings.CutPrefix(name, before)
+	if ok && directed {
+		if rest, ok = strings.CutPrefix(rest, direction); ok {
+			rest, ok = strings.CutPrefix(rest, after)
+		}
+	}
+	if !ok {
+		return "", false
+	}
+	before, after, directed = strings.Cut(tail, "%d")
+	if directed {
+		if rest, ok = strings.CutSuffix(rest, after); ok {
+			rest, ok = strings.CutSuffix(rest, direction)
+		}
+	}
+	if !ok {
+		return "", false
+	}
+	return strings.CutSuffix(rest, before)
 }

@@ -2,11 +2,13 @@ package doctor_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/goccy/go-yaml"
@@ -43,6 +45,7 @@ const (
 
 // Public cases are told apart by the rules as their sources told them.
 func TestPublicCases(t *testing.T) {
+	t.Parallel()
 	rules := builtin(t)
 	cases := load(t, "testdata/cases")
 	if len(cases) < 37 {
@@ -90,6 +93,7 @@ func TestPublicCases(t *testing.T) {
 // judged with confidences that all the others give: how often a rule that fired was
 // the cause, smoothed by one of each.
 func TestPublicCasesLeaveOneOut(t *testing.T) {
+	t.Parallel()
 	rules := builtin(t)
 	cases := load(t, "testdata/cases")
 	type count struct{ cause, fired float64 }
@@ -136,14 +140,17 @@ func TestPublicCasesLeaveOneOut(t *testing.T) {
 	}
 }
 
+// builtin are the rules, compiled once for all tests.
 func builtin(t *testing.T) []*doctor.Rule {
 	t.Helper()
-	rules, err := doctor.Builtin()
+	rules, err := builtinRules()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rules
+	return slices.Clone(rules)
 }
+
+var builtinRules = sync.OnceValues(doctor.Builtin)
 
 // position is where the first finding of a set of rules stands, each rule counted
 // once; -1 if it is not there.
@@ -168,32 +175,78 @@ func list(all []doctor.Finding) string {
 	return "[" + strings.Join(out, ", ") + "]"
 }
 
-// load reads the archives of a directory.
+// load reads the archives of a directory, once for all tests: nothing changes them.
 func load(t *testing.T, dir string) []publicCase {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	cases, err := loaders[dir]()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return cases
+}
+
+var loaders = map[string]func() ([]publicCase, error){
+	"testdata/cases":       sync.OnceValues(func() ([]publicCase, error) { return loadAll("testdata/cases") }),
+	"testdata/constructed": sync.OnceValues(func() ([]publicCase, error) { return loadAll("testdata/constructed") }),
+	"testdata/healthy":     sync.OnceValues(func() ([]publicCase, error) { return loadAll("testdata/healthy") }),
+}
+
+func loadAll(dir string) ([]publicCase, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	if err != nil {
+		return nil, err
+	}
 	var out []publicCase
 	for _, name := range files {
-		c := publicCase{name: strings.TrimSuffix(filepath.Base(name), ".txtar")}
-		at := unpack(t, name)
-		text, err := os.ReadFile(filepath.Join(at, "case.yaml"))
+		c, err := loadCase(name)
 		if err != nil {
-			t.Fatal(err)
-		}
-		if err := yaml.UnmarshalWithOptions(text, &c, yaml.Strict()); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		c.in = doctor.Input{Host: window(t, at), Prio: -1}
-		if _, err := os.Stat(filepath.Join(at, "peer")); err == nil {
-			w := window(t, filepath.Join(at, "peer"))
-			c.in.Peer = &w
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		out = append(out, c)
 	}
-	return out
+	return out, nil
+}
+
+// loadCase reads an archive in memory: the host and, under peer/, the other end.
+func loadCase(name string) (publicCase, error) {
+	c := publicCase{name: strings.TrimSuffix(filepath.Base(name), ".txtar")}
+	a, err := txtar.ParseFile(name)
+	if err != nil {
+		return c, err
+	}
+	var host, peer txtar.Archive
+	found := false
+	for _, f := range a.Files {
+		if rest, ok := strings.CutPrefix(f.Name, "peer/"); ok {
+			peer.Files = append(peer.Files, txtar.File{Name: rest, Data: f.Data})
+			continue
+		}
+		if f.Name == "case.yaml" {
+			found = true
+			if err := yaml.UnmarshalWithOptions(f.Data, &c, yaml.Strict()); err != nil {
+				return c, err
+			}
+		}
+		host.Files = append(host.Files, f)
+	}
+	if !found {
+		return c, errors.New("no case.yaml")
+	}
+	c.in.Prio = -1
+	if c.in.Host, err = archived(&host); err != nil || len(peer.Files) == 0 {
+		return c, err
+	}
+	w, err := archived(&peer)
+	c.in.Peer = &w
+	return c, err
+}
+
+func archived(a *txtar.Archive) (snapshot.Window, error) {
+	rec, err := source.ParseArchive("case", txtar.Format(a))
+	if err != nil {
+		return snapshot.Window{}, err
+	}
+	return read.Window(rec, read.Options{})
 }
 
 func window(t *testing.T, dir string) snapshot.Window {
@@ -211,6 +264,7 @@ func window(t *testing.T, dir string) snapshot.Window {
 
 // A recording in one text file says the same as its directory.
 func TestArchivesAreRecordings(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/*/*.txtar")
 	if err != nil || len(files) < 50 {
 		t.Fatalf("%d files, error %v", len(files), err)
@@ -285,6 +339,7 @@ func unpack(t *testing.T, name string) string {
 
 // Nothing fails on a host where nothing is wrong.
 func TestHealthyHosts(t *testing.T) {
+	t.Parallel()
 	rules := builtin(t)
 	cases := load(t, "testdata/healthy")
 	if len(cases) < 10 {

@@ -11,6 +11,7 @@ import (
 // Constructed hosts have one cause each that an operator would name, or none though
 // they look odd. What is expected was written down before the rules saw them.
 func TestConstructedHosts(t *testing.T) {
+	t.Parallel()
 	rules := builtin(t)
 	cases := load(t, "testdata/constructed")
 	sick := 0

@@ -117,7 +117,7 @@ func pauseAt(s *scope, m *moment, name string, prio []int) (snapshot.Value[uint6
 		return snapshot.Unreadable[uint64](noNetdev().why), ""
 	}
 	place := "ethtool -S " + m.net.Name
-	pfc := counter.PFCOf(m.net)
+	pfc := s.work.pfc(m.net)
 	if !pfc.Any {
 		return snapshot.Unreadable[uint64]("no PFC counters of " + m.net.Name), place
 	}
@@ -134,7 +134,7 @@ func pauseAt(s *scope, m *moment, name string, prio []int) (snapshot.Value[uint6
 	}
 	var sum snapshot.Value[uint64]
 	for p := from; p < to; p++ {
-		v := pauseField(&pfc, name, p)
+		v := pauseField(pfc, name, p)
 		if x, ok := v.Get(); ok {
 			sum = snapshot.Known(sum.Or(0) + x)
 		}

@@ -37,6 +37,9 @@ type Finding struct {
 	Fix        []string   `json:"fix,omitempty"`
 	Verify     string     `json:"verify,omitempty"`
 	Confidence float64    `json:"confidence,omitempty"`
+	// Processes are those of the program for which it is so, where the rule asks about the
+	// program and a process is known.
+	Processes []int `json:"processes,omitempty"`
 	// Missing says for SKIP which fact is not known, and why.
 	Missing string `json:"missing,omitempty"`
 	// ExplainedBy are rules of which this is a symptom.
@@ -54,6 +57,7 @@ type Report struct {
 	Host     string    `json:"host"`
 	Peer     string    `json:"peer,omitempty"`
 	Seconds  float64   `json:"window_seconds"`
+	Program  *Program  `json:"program,omitempty"`
 	Findings []Finding `json:"findings"` // FAIL, WARN and INFO, likely root causes first
 	Skipped  []Finding `json:"skipped"`
 	Passed   []Finding `json:"passed"`
@@ -68,6 +72,7 @@ func Examine(in Input, rules []*Rule) *Report {
 		r.Peer = in.Peer.After.Host.Or("peer")
 	}
 	w := newWork()
+	r.Program = w.program(in.Host.After)
 	paired := map[Each]bool{}
 	for _, rule := range rules {
 		all := w.scopes(&in, in.Host, rule.Each)
@@ -79,7 +84,7 @@ func Examine(in Input, rules []*Rule) *Report {
 			if !s.concerns(rule) {
 				continue
 			}
-			if f, ok := judge(rule, s); ok {
+			for _, f := range w.judgeAll(rule, s) {
 				r.add(f)
 			}
 		}

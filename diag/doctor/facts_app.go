@@ -25,7 +25,7 @@ var appFacts = map[string]fact{
 	"app.huge_safe":     {doc: "whether it asks for fork safety of huge pages", get: env1("RDMAV_HUGEPAGES_SAFE")},
 	"app.largest_reg":   {doc: "bytes of the largest registration that failed", get: largestRegistration},
 	"app.log_text": {doc: "lines that it printed", get: func(s *scope) reading {
-		if a := s.now.host.App; a != nil && a.Log != nil {
+		if a := s.app(); a != nil && a.Log != nil {
 			return is(strings.Join(a.Log, "\n"), "log")
 		}
 		return none("log", "no log was given (--log FILE)")
@@ -47,10 +47,11 @@ func noApp() reading {
 
 func appFact[T any](doc string, get func(*snapshot.App) snapshot.Value[T], place string) fact {
 	return fact{doc: doc, get: func(s *scope) reading {
-		if s.now.host.App == nil {
+		a := s.app()
+		if a == nil {
 			return noApp()
 		}
-		return val(get(s.now.host.App), place)
+		return val(get(a), place)
 	}}
 }
 
@@ -58,7 +59,7 @@ func appFact[T any](doc string, get func(*snapshot.App) snapshot.Value[T], place
 const capIPCLock = 14
 
 func ipcLock(s *scope) reading {
-	a := s.now.host.App
+	a := s.app()
 	if a == nil {
 		return noApp()
 	}
@@ -71,7 +72,7 @@ func ipcLock(s *scope) reading {
 
 func env1(names ...string) func(*scope) reading {
 	return func(s *scope) reading {
-		a := s.now.host.App
+		a := s.app()
 		if a != nil && a.EnvUnreadable != "" {
 			return none("/proc/PID/environ", "%.200s", a.EnvUnreadable)
 		}
@@ -88,7 +89,7 @@ func env1(names ...string) func(*scope) reading {
 }
 
 func largestRegistration(s *scope) reading {
-	a := s.now.host.App
+	a := s.app()
 	if a == nil {
 		return noApp()
 	}
@@ -107,7 +108,7 @@ func largestRegistration(s *scope) reading {
 // event reports whether the program has printed an error of a kind, with one of the
 // codes: the status of a completion, else an errno. No codes are any.
 func (s *scope) event(kind string, codes []int, t *trace) (bool, error) {
-	a := s.now.host.App
+	a := s.app()
 	if a == nil || a.Log == nil && a.Events == nil {
 		return false, &unknown{"log", "no log of the program was given (--log FILE)"}
 	}
@@ -134,7 +135,7 @@ func gidIndex(s *scope) reading {
 			return is(v, s.name())
 		}
 	}
-	if a := s.now.host.App; a != nil {
+	if a := s.app(); a != nil {
 		if name, ok := a.Device.Get(); ok && s.now.dev != nil && name != s.now.dev.Name {
 			return none("", "the program uses %s", name)
 		}
@@ -275,7 +276,7 @@ func gidCount(s *scope) reading {
 }
 
 func peerOtherNet(s *scope) reading {
-	a := s.now.host.App
+	a := s.app()
 	if a == nil {
 		return noApp()
 	}

@@ -139,7 +139,7 @@ func appTrafficClass(s *scope) reading {
 			return is(tc, portPath(s, "tc/1/traffic_class"))
 		}
 	}
-	if a := s.now.host.App; a != nil {
+	if a := s.app(); a != nil {
 		if tc, ok := a.TrafficClass.Get(); ok {
 			return is(tc, "traffic class of the program")
 		}

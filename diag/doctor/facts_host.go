@@ -164,7 +164,7 @@ func deadPeer(s *scope) reading {
 	if !ok {
 		return none("ip neigh", "%s", s.now.host.Neighbours.Why())
 	}
-	a := s.now.host.App
+	a := s.app()
 	if a == nil {
 		return noApp()
 	}

@@ -290,7 +290,7 @@ func vlansUnmapped(s *scope) reading {
 }
 
 func gidIndexEnv(s *scope) reading {
-	a := s.now.host.App
+	a := s.app()
 	if a == nil || a.Env == nil {
 		return none("", "the environment of the program is not known (--pid, --app)")
 	}
@@ -349,7 +349,7 @@ var mainTables = []int{0, 253, 254, 255}
 // appRoute follows the kernel's routes to the far end by the longest prefix.
 func appRoute(s *scope) reading {
 	const place = "ip route"
-	a := s.now.host.App
+	a := s.app()
 	if a == nil {
 		return noApp()
 	}

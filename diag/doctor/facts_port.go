@@ -270,7 +270,7 @@ func inUse(s *scope) reading {
 		return none("", "no RDMA port on it")
 	}
 	asked := false
-	if a := s.now.host.App; a != nil {
+	if a := s.app(); a != nil {
 		if name, ok := a.Device.Get(); ok {
 			asked = true
 			if name == s.now.dev.Name {

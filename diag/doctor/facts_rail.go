@@ -105,7 +105,7 @@ func qpsMoved(s *scope) reading {
 
 // appCPUsNear counts CPUs that the program and the device share.
 func appCPUsNear(s *scope) reading {
-	a := s.now.host.App
+	a := s.app()
 	switch {
 	case s.now.dev == nil:
 		return none("", "no RDMA device on it")

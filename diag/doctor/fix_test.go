@@ -39,6 +39,7 @@ func as(w *world, family string) {
 // No fix and no way to verify names a path or tool of another vendor's driver. The
 // device's own name is taken out first, for the good host's are called mlx5_N.
 func TestFixesFitTheDriver(t *testing.T) {
+	t.Parallel()
 	rules := builtin(t)
 	seen := map[string]int{}
 	for i := range rows {

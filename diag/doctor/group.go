@@ -66,13 +66,16 @@ func (f *Finding) join(members []*Finding) {
 	if len(members) == 1 {
 		return
 	}
-	f.Evidence = nil
+	f.Evidence, f.Processes = nil, nil
 	for _, m := range members {
+		f.Processes = append(f.Processes, m.Processes...)
 		for _, e := range m.Evidence {
 			e.Where = m.Where
 			f.Evidence = append(f.Evidence, e)
 		}
 	}
+	slices.Sort(f.Processes)
+	f.Processes = slices.Compact(f.Processes)
 }
 
 // names lists things in a line.

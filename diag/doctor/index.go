@@ -1,6 +1,9 @@
 package doctor
 
-import "github.com/verbena-rdma/verbena/diag/snapshot"
+import (
+	"github.com/verbena-rdma/verbena/diag/counter"
+	"github.com/verbena-rdma/verbena/diag/snapshot"
+)
 
 // index finds the interfaces of a snapshot by name, and what uses them: a host may
 // have thousands of interfaces and queue pairs.
@@ -63,6 +66,9 @@ type work struct {
 	indexes map[*snapshot.Snapshot]*index
 	memo    map[memoKey]reading
 	things  map[scopesKey][]*scope
+
+	pfcs     map[*snapshot.Netdev]*counter.PFC
+	programs map[*snapshot.Snapshot][]processKind
 }
 
 // scopesKey is a host and what rules look at in it.
@@ -79,7 +85,7 @@ type memoKey struct {
 }
 
 func newWork() *work {
-	return &work{indexes: map[*snapshot.Snapshot]*index{}, memo: map[memoKey]reading{}, things: map[scopesKey][]*scope{}}
+	return &work{indexes: map[*snapshot.Snapshot]*index{}, memo: map[memoKey]reading{}, things: map[scopesKey][]*scope{}, pfcs: map[*snapshot.Netdev]*counter.PFC{}, programs: map[*snapshot.Snapshot][]processKind{}}
 }
 
 func (w *work) index(h *snapshot.Snapshot) *index {
@@ -89,6 +95,17 @@ func (w *work) index(h *snapshot.Snapshot) *index {
 		w.indexes[h] = ix
 	}
 	return ix
+}
+
+// pfc are the counters of priority flow control of an interface, sorted out once.
+func (w *work) pfc(n *snapshot.Netdev) *counter.PFC {
+	p := w.pfcs[n]
+	if p == nil {
+		c := counter.PFCOf(n)
+		p = &c
+		w.pfcs[n] = p
+	}
+	return p
 }
 
 // once computes a fact of a device, or of the host where there is none, the first time

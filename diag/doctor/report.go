@@ -48,7 +48,11 @@ func (r *Report) Text(w io.Writer, verbose bool) error {
 	} else {
 		b.WriteString(", one snapshot: counters are totals since they were reset")
 	}
-	b.WriteString("\n\n")
+	b.WriteByte('\n')
+	if r.Program != nil {
+		r.Program.text(&b)
+	}
+	b.WriteByte('\n')
 	for i := range r.Findings {
 		r.Findings[i].text(&b, i+1)
 	}

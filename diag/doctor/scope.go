@@ -41,6 +41,9 @@ type scope struct {
 	before *moment // nil for one snapshot, or a thing that was not there
 	peer   *scope  // the same at the other end, nil if it is not known
 	alike  int     // queue pairs that this one stands for, itself included
+
+	proc  *snapshot.App // the process of the program that is looked at; nil for the first
+	asked bool          // whether something has asked about the program
 }
 
 // name says what a scope is, for people: mlx5_0/1, eth0, QP 0x11 of mlx5_0.

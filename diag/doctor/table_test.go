@@ -533,6 +533,7 @@ func TestGoodHostPasses(t *testing.T) {
 
 // Each condition of each rule holds above its threshold and not at it.
 func TestRules(t *testing.T) {
+	t.Parallel()
 	rules := builtin(t)
 	held := map[string]bool{}
 	for i := range rows {
@@ -575,6 +576,7 @@ func TestRules(t *testing.T) {
 
 // A rule for hardware says nothing of software devices, and the other way round.
 func TestScopes(t *testing.T) {
+	t.Parallel()
 	rules := builtin(t)
 	judged := 0
 	for i := range rows {

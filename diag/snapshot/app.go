@@ -1,7 +1,8 @@
 package snapshot
 
 // App is what the kernel's dumps lack about one program that uses RDMA: its limits
-// and environment, and what it printed.
+// and environment, and what it printed. Where several processes have its name, such as
+// the ranks of a job, it is the first of them, and Others are the rest.
 type App struct {
 	PID    Value[int]    `json:"pid,omitzero"`
 	Comm   Value[string] `json:"comm,omitzero"`
@@ -19,6 +20,12 @@ type App struct {
 	// EnvUnreadable says why Env could not be read; Env is then nil.
 	EnvUnreadable string       `json:"env_unreadable,omitempty"`
 	ShellLimit    Value[int64] `json:"shell_memlock,omitzero"`
+
+	// Others are the other processes of the name, in the order of their numbers, with
+	// what the system knows of each (the fields above); Matching is how many have the
+	// name, those included of which nothing is here. Both are empty for one process.
+	Others   []App `json:"others,omitempty"`
+	Matching int   `json:"matching,omitempty"`
 
 	// What the program or its configuration asks for.
 	Device       Value[string] `json:"device,omitzero"`

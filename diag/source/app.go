@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,33 +16,77 @@ import (
 // are read out of a process.
 var environment = []string{"NCCL_", "UCX_", "RDMAV_", "IBV_", "MLX5_", "MLX4_", "OMPI_MCA_", "FI_", "RCCL_", "GLOO_", "MV2_", "VERBENA_"}
 
-// app answers QueryApp: limits, privileges and environment of a process.
+// MaxProcesses is how many processes of one name are looked at.
+const MaxProcesses = 64
+
+// Bounds of the environments of all of them, in bytes: of one variable and in all.
+const (
+	maxVariable    = 4 << 10
+	maxEnvironment = 1 << 20
+)
+
+// Processes are the numbers of the processes that the configuration names, lowest
+// first, at most [MaxProcesses]; matching is how many there are. None, where it names
+// none. The error says that there is no such process.
+func (l *Live) Processes() (pids []int, matching int, err error) {
+	switch cfg := l.cfg.App; {
+	case cfg.PID < 0:
+		return nil, 0, failureOf(fmt.Sprintf("process %d: not a number of a process", cfg.PID))
+	case cfg.PID > 0:
+		if _, err := l.proc.readFile(strconv.Itoa(cfg.PID)+"/status", MaxFile); errors.Is(err, ErrNoEntry) {
+			return nil, 0, failureOf(fmt.Sprintf("there is no process %d", cfg.PID))
+		}
+		return []int{cfg.PID}, 1, nil
+	case cfg.Name != "":
+		pids, err := l.byName(cfg.Name)
+		return pids[:min(len(pids), MaxProcesses)], len(pids), err
+	}
+	return nil, 0, nil
+}
+
+// app answers QueryApp: limits, privileges and environment of the program's processes.
 func (l *Live) app() (any, error) {
 	cfg := l.cfg.App
 	if cfg.PID == 0 && cfg.Name == "" && cfg.Log == nil {
 		return nil, ErrNoEntry
 	}
-	app := snapshot.App{Log: cfg.Log}
-	pid := cfg.PID
-	if pid == 0 && cfg.Name != "" {
-		var err error
-		if pid, err = l.byName(cfg.Name); err != nil {
+	pids, matching, err := l.Processes()
+	if err != nil {
+		return nil, err
+	}
+	var all []snapshot.App
+	left := maxEnvironment
+	for _, pid := range pids {
+		one, err := l.process(pid, &left)
+		switch {
+		case err == nil:
+			all = append(all, one)
+		case len(pids) > 1: // it has ended meanwhile
+			matching--
+		case errors.Is(err, ErrNoEntry):
+			return nil, failureOf(fmt.Sprintf("there is no process %d", pid))
+		default:
 			return nil, err
 		}
 	}
-	if pid == 0 {
-		return app, nil
+	if len(all) == 0 {
+		return snapshot.App{Log: cfg.Log}, nil
 	}
-	if pid < 0 {
-		return nil, failureOf(fmt.Sprintf("process %d: not a number of a process", pid))
+	app := all[0]
+	app.Log = cfg.Log
+	if matching > 1 {
+		app.Others, app.Matching = all[1:], matching
 	}
+	return app, nil
+}
+
+// process reads one process; left is what environments may still take.
+func (l *Live) process(pid int, left *int) (snapshot.App, error) {
+	var app snapshot.App
 	dir := strconv.Itoa(pid) + "/"
 	status, err := l.proc.readFile(dir+"status", MaxFile)
 	if err != nil {
-		if errors.Is(err, ErrNoEntry) {
-			return nil, failureOf(fmt.Sprintf("there is no process %d", pid))
-		}
-		return nil, err
+		return app, err
 	}
 	app.PID = snapshot.Known(pid)
 	appStatus(&app, status)
@@ -55,10 +100,16 @@ func (l *Live) app() (any, error) {
 		app.Cgroup = unreadable[string](err)
 	}
 	env, err := l.proc.readFile(dir+"environ", MaxFile)
-	if err == nil {
-		app.Env = variables(env)
-	} else {
+	if err != nil {
 		app.EnvUnreadable = unreadable[string](err).Why()
+		return app, nil
+	}
+	app.Env = variables(env)
+	for name, value := range app.Env {
+		*left -= len(name) + len(value)
+	}
+	if *left < 0 {
+		app.Env, app.EnvUnreadable = nil, fmt.Sprintf("the variables of all processes of the name are longer than the limit of %d bytes", maxEnvironment)
 	}
 	return app, nil
 }
@@ -74,30 +125,32 @@ func unreadable[T any](err error) snapshot.Value[T] {
 	return snapshot.Unreadable[T](Failed(err).Error())
 }
 
-// byName returns the first process of a name; the kernel cuts names at 15 bytes.
-func (l *Live) byName(name string) (int, error) {
+// byName returns the processes of a name, lowest first; the kernel cuts names at 15
+// bytes.
+func (l *Live) byName(name string) ([]int, error) {
 	if len(name) > 15 {
 		name = name[:15]
 	}
 	entries, err := l.proc.readDir(".")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	best := 0
+	var all []int
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil || pid <= 0 {
 			continue
 		}
 		b, err := l.proc.readFile(e.Name()+"/comm", maxLink)
-		if err == nil && strings.TrimSuffix(string(b), "\n") == name && (best == 0 || pid < best) {
-			best = pid
+		if err == nil && strings.TrimSuffix(string(b), "\n") == name {
+			all = append(all, pid)
 		}
 	}
-	if best == 0 {
-		return 0, failureOf(fmt.Sprintf("there is no process named %.40q", name))
+	if len(all) == 0 {
+		return nil, failureOf(fmt.Sprintf("there is no process named %.40q", name))
 	}
-	return best, nil
+	slices.Sort(all)
+	return all, nil
 }
 
 // appStatus reads the lines of /proc/<pid>/status that matter.
@@ -178,7 +231,7 @@ func variables(b []byte) map[string]string {
 		}
 		for _, p := range environment {
 			if strings.HasPrefix(name, p) {
-				all[name] = value
+				all[name] = strings.ToValidUTF8(value[:min(len(value), maxVariable)], "")
 			}
 		}
 	}

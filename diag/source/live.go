@@ -25,7 +25,7 @@ type LiveConfig struct {
 // AppConfig names the program that the application part of a snapshot is about.
 type AppConfig struct {
 	PID  int      // process, 0 for none
-	Name string   // or the first process with this name, as /proc/<pid>/comm has it
+	Name string   // or the processes of this name, as /proc/<pid>/comm has it
 	Log  []string // lines that it printed, as [Lines] cuts them
 }
 
