@@ -5,16 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/verbena-rdma/verbena/diag/doctor"
-	"github.com/verbena-rdma/verbena/diag/read"
-	"github.com/verbena-rdma/verbena/diag/remote"
-	"github.com/verbena-rdma/verbena/diag/snapshot"
 )
 
 // doctorUsage is the exit status where nothing was examined: 0 to 3 speak of the host.
@@ -168,63 +163,12 @@ func (s *doctorFlags) load() ([]*doctor.Rule, error) {
 	}), nil
 }
 
-// ends looks at the host and, if there is one, its peer: a recording of that name, else
-// the host of that name, which is asked while this one is looked at.
-func (s *doctorFlags) ends(ctx context.Context, a app) (host snapshot.Window, peer *snapshot.Window, err error) {
-	if _, gone := os.Stat(s.peer); s.peer != "" && (gone == nil || strings.ContainsAny(s.peer, `/\`)) {
-		w, err := recordedWindow(s.peer, s.host.options())
-		if err != nil {
-			return host, nil, fmt.Errorf("--peer: %w; record the other end there with verbena snapshot", err)
-		}
-		peer = &w
-	}
-	if s.peer == "" || peer != nil {
-		host, err = s.host.window(ctx, a)
-		return host, peer, err
-	}
-	if s.host.interval > remote.MaxInterval {
-		return host, nil, fmt.Errorf("--interval is %v, must be at most %v with a peer that is asked", s.host.interval, remote.MaxInterval)
-	}
-	both, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var peerErr error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if peer, peerErr = fetched(both, s.peer, s.host); peerErr != nil {
-			cancel()
-		}
-	}()
-	host, err = s.host.window(both, a)
-	if err != nil {
-		cancel()
-	}
-	<-done
-	switch {
-	case ctx.Err() != nil:
-		return host, nil, ctx.Err()
-	case err != nil && !errors.Is(err, context.Canceled):
-		return host, nil, err
-	case peerErr != nil:
-		return host, nil, fmt.Errorf("--peer: no recording of that name is here; as a host: %w", peerErr)
-	}
-	return host, peer, err
-}
-
-// fetched asks a host for a recording of itself.
-func fetched(ctx context.Context, name string, h hostFlags) (*snapshot.Window, error) {
-	rec, err := remote.Fetch(ctx, name, h.interval)
-	if err != nil {
-		return nil, err
-	}
-	defer rec.Close()
-	w, err := read.Window(rec, h.options())
-	return &w, err
-}
-
 func (a app) doctor(ctx context.Context, s *doctorFlags) error {
 	if s.prio < -1 || s.prio > 7 {
 		return fmt.Errorf("--prio is %d, must be 0 to 7", s.prio)
+	}
+	if s.host.interval < 0 || s.host.interval > maxInterval {
+		return fmt.Errorf("--interval is %v, must be 0 to %v", s.host.interval, maxInterval)
 	}
 	rules, err := s.load()
 	if err != nil {

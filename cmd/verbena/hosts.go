@@ -24,14 +24,15 @@ type hostFlags struct {
 	pid                 int
 	app, log            string
 	sysfsRoot, procRoot string
+	later               bool // the program of --app may begin later
 }
 
 func (h *hostFlags) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&h.dir, "host", "", "a recorded host: a `directory` of verbena snapshot, or one text file (txtar); default: this host")
+	f.StringVar(&h.dir, "host", "", "another `host`: a recording (directory of verbena snapshot, or one text file), or HOST[:PORT] that runs verbena snapshot --listen; default: this host")
 	f.DurationVar(&h.interval, "interval", 10*time.Second, "time between the two looks at this host; 0 for one look")
 	f.IntVar(&h.pid, "pid", 0, "the program's process: its limits and environment")
-	f.StringVar(&h.app, "app", "", "the program, as the first process of this `name`, instead of --pid")
+	f.StringVar(&h.app, "app", "", "the program, as all processes of this `name` (64 at most), instead of --pid")
 	f.StringVar(&h.log, "log", "", "a `file` with what the program printed")
 	f.StringVar(&h.sysfsRoot, "sysfs-root", "/sys", "where sysfs is mounted")
 	f.StringVar(&h.procRoot, "proc-root", "/proc", "where proc is mounted")
@@ -72,7 +73,15 @@ func (h *hostFlags) live() (*source.Live, error) {
 			source.QueryVerbena: ask(control.Query{Resources: true}), source.QueryVerbenaCounts: ask(control.Query{}),
 		}
 	}
-	return source.NewLive(cfg)
+	l, err := source.NewLive(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := l.Processes(); err != nil && (h.pid != 0 || !h.later) {
+		l.Close()
+		return nil, fmt.Errorf("%s: %w", map[bool]string{true: "--pid", false: "--app"}[h.pid != 0], err)
+	}
+	return l, nil
 }
 
 // mounted makes sure that a directory that somebody named for sysfs or proc is one: an
@@ -129,17 +138,8 @@ func readLog(name string) ([]string, error) {
 	return source.Lines(b), nil
 }
 
-// window reads the host that the flags name, at two instants if that can be.
+// window reads this host, at two instants unless the interval is 0.
 func (h *hostFlags) window(ctx context.Context, a app) (snapshot.Window, error) {
-	if h.interval < 0 || h.interval > maxInterval {
-		return snapshot.Window{}, fmt.Errorf("--interval is %v, must be 0 to %v", h.interval, maxInterval)
-	}
-	if h.dir != "" {
-		if h.pid != 0 || h.app != "" || h.log != "" {
-			return snapshot.Window{}, errors.New("--pid, --app and --log are about this host; a recording has what it was made with (verbena snapshot --log)")
-		}
-		return recordedWindow(h.dir, h.options())
-	}
 	live, err := h.live()
 	if err != nil {
 		return snapshot.Window{}, err

@@ -27,6 +27,7 @@ type snapshotFlags struct {
 	key       string
 	json      bool
 	listen    string
+	limit     int64 // bytes of the recording, 0 for what source allows
 }
 
 func (a app) snapshotCommand() *cobra.Command {
@@ -56,7 +57,7 @@ func (a app) snapshotCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.host.sysfsRoot, "sysfs-root", "/sys", "read sysfs here, such as /host/sys in a container")
 	cmd.Flags().StringVar(&f.host.procRoot, "proc-root", "/proc", "read proc here")
 	cmd.Flags().IntVar(&f.host.pid, "pid", 0, "process whose limits and environment belong to the snapshot")
-	cmd.Flags().StringVar(&f.host.app, "app", "", "the program, as the first process of this name, instead of --pid")
+	cmd.Flags().StringVar(&f.host.app, "app", "", "the program, as all processes of this `name` (64 at most), instead of --pid")
 	cmd.Flags().StringVar(&f.host.log, "log", "", "file with what the program printed")
 	cmd.Flags().StringSliceVar(&f.devices, "devices", nil, "only these RDMA devices")
 	cmd.Flags().StringSliceVar(&f.exclude, "exclude-devices", nil, "not these RDMA devices, not even a file of theirs")
@@ -92,6 +93,7 @@ func (a app) snapshot(ctx context.Context, f snapshotFlags) error {
 
 // serveSnapshots records for whoever asks, until the context ends.
 func (a app) serveSnapshots(ctx context.Context, f snapshotFlags) error {
+	f.host.later = true
 	live, err := f.host.live() // flags that are wrong are so at once
 	if err != nil {
 		return err
@@ -104,7 +106,7 @@ func (a app) serveSnapshots(ctx context.Context, f snapshotFlags) error {
 	srv.Announce(a.err, "recordings of this host")
 	return srv.Serve(ctx, remote.Handler(func(ctx context.Context, interval time.Duration, dir string) error {
 		g := f
-		g.out, g.interval = dir, interval
+		g.out, g.interval, g.limit = dir, interval, source.MaxArchive
 		_, err := record(ctx, g)
 		return err
 	}))
@@ -124,6 +126,9 @@ func record(ctx context.Context, f snapshotFlags) (*snapshot.Snapshot, error) {
 	rec, err := source.NewRecorder(src, f.out)
 	if err != nil {
 		return nil, err
+	}
+	if f.limit > 0 {
+		rec.Limit(f.limit)
 	}
 	snap, err := instants(ctx, rec, f)
 	if err != nil {

@@ -19,8 +19,9 @@ import (
 // The names in the doctor's JSON, as docs/doctor.md promises them: always there, and
 // those that may be left out.
 var (
-	reportNames   = [2]string{"findings host passed skipped window_seconds", "peer problems"}
-	findingNames  = [2]string{"places rule status step title where", "cause condition confidence evidence explained_by fix missing verify why"}
+	reportNames   = [2]string{"findings host passed skipped window_seconds", "peer problems program"}
+	findingNames  = [2]string{"places rule status step title where", "cause condition confidence evidence explained_by fix missing processes verify why"}
+	programNames  = [2]string{"matching name processes", ""}
 	evidenceNames = [2]string{"value what", "before place where"}
 )
 
@@ -46,7 +47,7 @@ func TestJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, set := range [][2]string{reportNames, findingNames, evidenceNames} {
+	for _, set := range [][2]string{reportNames, programNames, findingNames, evidenceNames} {
 		for _, n := range strings.Fields(set[0] + " " + set[1]) {
 			if !strings.Contains(string(doc), "`"+n+"`") {
 				t.Errorf("docs/doctor.md does not tell of %s", n)

@@ -208,3 +208,35 @@ func TestRecorderLeavesNothingOrAll(t *testing.T) {
 	}
 	known(t, "cmdline before", w.Before.Cmdline, "a")
 }
+
+// A recording that would be too long is none, and says what to do.
+func TestRecorderIsBounded(t *testing.T) {
+	for _, c := range []struct {
+		limit int64
+		files memory
+		ok    bool
+	}{
+		{1 << 20, memory{"proc/cmdline": "a"}, true},
+		{8 << 10, memory{"proc/cmdline": strings.Repeat("a", 16<<10)}, false},
+		{8 << 10, memory{"proc/cmdline": "a"}, false}, // many small answers
+	} {
+		parent := t.TempDir()
+		r, err := source.NewRecorder(c.files, filepath.Join(parent, "rec"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Limit(c.limit)
+		r.Limit(source.MaxRecording) // never more than it was
+		for range 20 {
+			read.Host(r, read.Options{})
+			r.Next()
+		}
+		err = r.Commit()
+		if c.ok != (err == nil) || err != nil && (!strings.Contains(err.Error(), "rec: longer than a recording may be") || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("limit %d: %v", c.limit, err)
+		}
+		if left, _ := os.ReadDir(parent); len(left) != map[bool]int{true: 1}[c.ok] {
+			t.Errorf("limit %d: left behind: %v", c.limit, left)
+		}
+	}
+}

@@ -3,10 +3,12 @@ package remote
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/verbena-rdma/verbena/diag/source"
@@ -25,7 +27,8 @@ const (
 )
 
 // Record writes a recording of two instants, or of one if the interval is 0, into a
-// directory that does not exist yet.
+// directory that does not exist yet; it keeps to source.MaxArchive bytes, since a longer
+// one is refused.
 type Record func(ctx context.Context, interval time.Duration, dir string) error
 
 // Handler answers GET /snapshot?interval=DURATION with a recording, one at a time.
@@ -52,8 +55,8 @@ func Handler(record Record) http.Handler {
 			http.Error(w, "somebody else is being answered; ask again", http.StatusServiceUnavailable)
 			return
 		}
+		defer func() { <-free }() // also while a slow reader reads: one recording is in memory
 		b, err := recorded(r.Context(), record, interval)
-		<-free
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
@@ -73,11 +76,16 @@ func recorded(ctx context.Context, record Record, interval time.Duration) ([]byt
 	defer os.RemoveAll(tmp)
 	dir := filepath.Join(tmp, "recording")
 	if err := record(ctx, interval, dir); err != nil {
-		return nil, err
+		return nil, withoutPath(err, tmp)
 	}
 	var b bytes.Buffer
 	if err := source.WriteTar(&b, dir); err != nil {
-		return nil, err
+		return nil, withoutPath(err, tmp)
 	}
 	return b.Bytes(), nil
+}
+
+// withoutPath keeps a name that means nothing elsewhere out of an answer.
+func withoutPath(err error, tmp string) error {
+	return errors.New(strings.ReplaceAll(err.Error(), filepath.Join(tmp, "recording"), "of this host"))
 }

@@ -202,6 +202,42 @@ var endlessFile = func() string {
 	return string(h)
 }()
 
+// A recording that is too long is refused here, in words that name no place of the disk,
+// and nothing of it stays there.
+func TestHandlerIsBounded(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for what, c := range map[string]struct {
+		record remote.Record
+		want   string
+	}{
+		"many bytes": {func(_ context.Context, _ time.Duration, dir string) error {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+			f, err := os.Create(filepath.Join(dir, "meta.json"))
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			return f.Truncate(1 << 32)
+		}, "longer than the limit of 67108864 bytes"},
+		"its own error": {func(_ context.Context, _ time.Duration, dir string) error {
+			return fmt.Errorf("recording %s: longer than a recording may be", dir)
+		}, `500: "recording of this host: longer than a recording may be"`},
+	} {
+		at := host(t, remote.Handler(c.record))
+		for range 2 { // it answers the next one, too
+			_, err := remote.Fetch(t.Context(), at, 0)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), os.TempDir()) {
+				t.Errorf("%s: %v, want %q", what, err, c.want)
+			}
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "verbena-snapshot-*")); err != nil || len(left) > 0 {
+		t.Errorf("left on the disk: %v, %v", left, err)
+	}
+}
+
 func TestAddress(t *testing.T) {
 	for in, want := range map[string]string{
 		"node8": "node8:9881", "node8:77": "node8:77", "10.0.0.7": "10.0.0.7:9881",

@@ -32,8 +32,35 @@ type Recorder struct {
 	meta   Meta
 	listed map[string]bool // names that directories have
 	told   map[string]bool // names that something was written for
+	left   int64           // bytes that may still be written
 	err    error           // the first failure to write
 }
+
+// Bounds of a recording: bytes of all its files, unless [Recorder.Limit] says less, and
+// what a file or directory is counted with beside its contents, which a tar stream of
+// it has.
+const (
+	MaxRecording = 1 << 30
+	memberBytes  = 1 << 10
+)
+
+// Limit bounds what the recording may have from here on, in bytes as a tar stream of it
+// has them, to n or less. A recording that would be longer is none: Commit says so.
+func (r *Recorder) Limit(n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left = min(r.left, n)
+}
+
+// room takes what a file or directory needs from what is left.
+func (r *Recorder) room(contents int) bool {
+	if r.left -= int64(contents) + memberBytes; r.left < 0 && r.err == nil {
+		r.err = errTooLong
+	}
+	return r.err == nil
+}
+
+var errTooLong = errors.New("longer than a recording may be; leave devices out (--devices, --exclude-devices)")
 
 // NewRecorder begins a recording of one instant in a directory that does not exist or
 // is empty. The error names it. The caller ends with Commit or Abort.
@@ -51,7 +78,7 @@ func NewRecorder(src Source, dir string) (*Recorder, error) {
 		os.RemoveAll(tmp)
 		return nil, fmt.Errorf("recording %s: %w", dir, err)
 	}
-	r := &Recorder{src: src, dir: dir, tmp: tmp, root: root, meta: Meta{Version: MetaVersion}}
+	r := &Recorder{src: src, dir: dir, tmp: tmp, root: root, meta: Meta{Version: MetaVersion}, left: MaxRecording}
 	r.begin(0)
 	return r, nil
 }
@@ -86,7 +113,7 @@ func (r *Recorder) Next() {
 // was asked about is an empty directory.
 func (r *Recorder) finish() {
 	for name := range r.listed {
-		if !r.told[name] {
+		if !r.told[name] && r.err == nil && r.room(0) {
 			r.keep(r.root.MkdirAll(r.file(name), 0o755))
 		}
 	}
@@ -139,7 +166,7 @@ func (r *Recorder) file(name string) string { return "t" + strconv.Itoa(r.at) + 
 
 // write writes a file with its directories.
 func (r *Recorder) write(name string, b []byte) {
-	if r.err != nil {
+	if r.err != nil || !r.room(len(b)) {
 		return
 	}
 	if i := strings.LastIndexByte(name, '/'); i > 0 {
@@ -211,7 +238,9 @@ func (r *Recorder) ReadDir(name string) ([]string, error) {
 		return nil, Failed(err)
 	}
 	r.tell(name)
-	r.keep(r.root.MkdirAll(r.file(name), 0o755))
+	if r.err == nil && r.room(0) {
+		r.keep(r.root.MkdirAll(r.file(name), 0o755))
+	}
 	for _, n := range names {
 		if fs.ValidPath(n) && !strings.Contains(n, "/") && n != "." {
 			r.listed[name+"/"+n] = true

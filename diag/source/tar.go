@@ -2,6 +2,7 @@ package source
 
 import (
 	"archive/tar"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,23 +12,32 @@ import (
 	"time"
 )
 
-// WriteTar writes a recording, which is a directory, as a tar stream: its regular files
-// and directories, without owners, modes or times of theirs.
+// WriteTar writes a recording, which is a directory, as a tar stream that ParseTar
+// takes: its regular files and directories, without owners, modes or times of theirs, at
+// most MaxArchive bytes. More is an error, with a part of it written.
 func WriteTar(w io.Writer, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	tw := tar.NewWriter(w)
+	tw := tar.NewWriter(&bounded{w: w, left: MaxArchive})
+	members := 0
 	err = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil || name == ".":
 			return err
+		case members >= 2*maxMembers:
+			return fmt.Errorf("the recording has more than %d files and directories", members)
 		case e.IsDir():
+			members++
 			return tw.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755, ModTime: time.Unix(0, 0)})
 		case !e.Type().IsRegular():
 			return nil
+		}
+		members++
+		if fi, err := e.Info(); err != nil || fi.Size() > MaxArchive {
+			return cmp.Or(err, errLongArchive)
 		}
 		b, err := root.ReadFile(name)
 		if err != nil {
@@ -40,7 +50,25 @@ func WriteTar(w io.Writer, dir string) error {
 		_, err = tw.Write(b)
 		return err
 	})
-	return errors.Join(err, tw.Close())
+	if err != nil {
+		return err
+	}
+	return tw.Close()
+}
+
+// bounded passes on so many bytes and no more.
+type bounded struct {
+	w    io.Writer
+	left int64
+}
+
+var errLongArchive = fmt.Errorf("the recording is longer than the limit of %d bytes", MaxArchive)
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.left -= int64(len(p)); b.left < 0 {
+		return 0, errLongArchive
+	}
+	return b.w.Write(p)
 }
 
 // ParseTar opens a recording that comes as a tar stream, which is read to its end: at

@@ -100,3 +100,34 @@ func TestParseTarRefuses(t *testing.T) {
 		}
 	}
 }
+
+// What WriteTar writes is bounded as what ParseTar takes is.
+func TestTarIsBounded(t *testing.T) {
+	for name, sizes := range map[string][]int64{
+		"one file":      {MaxArchive + 1},
+		"two files":     {MaxArchive / 2, MaxArchive / 2},
+		"just its size": {MaxArchive},
+	} {
+		dir := t.TempDir()
+		for i, n := range sizes {
+			p := filepath.Join(dir, string(rune('a'+i)))
+			if err := os.WriteFile(p, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Truncate(p, n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var n counted
+		if err := WriteTar(&n, dir); err == nil || !strings.Contains(err.Error(), "longer than the limit of 67108864 bytes") || n > MaxArchive {
+			t.Errorf("%s: %d bytes written, %v", name, n, err)
+		}
+	}
+}
+
+type counted int64
+
+func (c *counted) Write(p []byte) (int, error) {
+	*c += counted(len(p))
+	return len(p), nil
+}
