@@ -88,9 +88,11 @@ type NFTChain struct {
 }
 
 // NFTRule is a rule as far as it matters here. Matches that are not understood are
-// listed as such, so that a judgement can say that it does not know.
+// listed as such, so that a judgement can say that it does not know. A rule with a
+// verdict map, or with a set of several fields, is there once for each element.
 type NFTRule struct {
 	Handle  uint64        `json:"handle,omitempty"`
+	Family  string        `json:"family,omitempty"`  // ip or ip6 where the rule is for one of them
 	Text    string        `json:"text"`              // as nft would print it, as far as known
 	Proto   string        `json:"proto,omitempty"`   // udp, tcp; empty for any
 	DPort   [][2]int      `json:"dport,omitempty"`   // ranges, inclusive; none for any

@@ -4,10 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/mdlayher/netlink"
 
 	"github.com/verbena-rdma/verbena/diag/snapshot"
+	"github.com/verbena-rdma/verbena/diag/source/nlask"
 )
 
 const (
@@ -29,34 +31,38 @@ const (
 )
 
 // Client is a socket. It serves one goroutine at a time.
-type Client struct{ conn *netlink.Conn }
+type Client struct{ conn *nlask.Conn }
 
 // Open opens a client in the network namespace of the calling thread.
 func Open() (*Client, error) {
-	c, err := netlink.Dial(familyRoute, nil)
+	c, err := nlask.Dial(familyRoute)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{c}, nil
+	return New(c), nil
 }
+
+// New returns a client on a connection, which it closes.
+func New(c *nlask.Conn) *Client { return &Client{c} }
 
 // Close closes the socket.
 func (c *Client) Close() error { return c.conn.Close() }
 
 // Get returns what an interface has. The error is errno's, EOPNOTSUPP for a driver
-// without DCB.
+// without DCB. Where only one of the two questions is answered, what the other one asks
+// for is unreadable, with the reason, unless the driver does not have it.
 func (c *Client) Get(ifname string) (snapshot.DCB, error) {
 	var dcb snapshot.DCB
-	ieee, err := c.ask(cmdIEEEGet, ifname)
-	if err == nil {
-		err = parse(ieee, &dcb)
-	}
-	dcbx, err2 := c.ask(cmdGetDCBX, ifname)
-	if err2 == nil {
-		err2 = parse(dcbx, &dcb)
-	}
-	if err != nil && err2 != nil {
-		return snapshot.DCB{}, err
+	ieee := c.ask(cmdIEEEGet, ifname, &dcb)
+	dcbx := c.ask(cmdGetDCBX, ifname, &dcb)
+	switch {
+	case ieee != nil && dcbx != nil:
+		return snapshot.DCB{}, ieee
+	case ieee != nil && !errors.Is(ieee, syscall.EOPNOTSUPP):
+		dcb.PFC, dcb.ETS = snapshot.Unreadable[snapshot.PFC](ieee.Error()), snapshot.Unreadable[snapshot.ETS](ieee.Error())
+		dcb.Apps = snapshot.Unreadable[[]snapshot.DCBApp](ieee.Error())
+	case dcbx != nil && !errors.Is(dcbx, syscall.EOPNOTSUPP) && !dcb.DCBX.IsKnown():
+		dcb.DCBX = snapshot.Unreadable[[]string](dcbx.Error())
 	}
 	return dcb, nil
 }
@@ -74,18 +80,19 @@ func request(cmd byte, ifname string) []byte {
 	return b
 }
 
-func (c *Client) ask(cmd byte, ifname string) ([]byte, error) {
+// ask sends a question and adds the answer to dcb.
+func (c *Client) ask(cmd byte, ifname string, dcb *snapshot.DCB) error {
 	msgs, err := c.conn.Execute(netlink.Message{
 		Header: netlink.Header{Type: getDCB, Flags: netlink.Request},
 		Data:   request(cmd, ifname),
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(msgs) == 0 {
-		return nil, errors.New("no answer")
+		return errors.New("no answer")
 	}
-	return msgs[0].Data, nil
+	return parse(msgs[0].Data, dcb)
 }
 
 // parse reads an answer: a dcbmsg and attributes.

@@ -3,15 +3,16 @@ package nft
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/bits"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
+	"strings"
 
-	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
 )
 
 // kind is what a register holds, as far as it matters.
@@ -37,27 +38,31 @@ const (
 type field struct {
 	kind kind
 	name string // as nft says it
+	size int    // bytes in its register; 0 if it is not known
 	mask []byte
 }
+
+// metaSizes are the sizes of other fields that sets are made of.
+var metaSizes = map[expr.MetaKey]int{expr.MetaKeyMARK: 4, expr.MetaKeyPRIORITY: 4, expr.MetaKeySKUID: 4, expr.MetaKeySKGID: 4, expr.MetaKeyPKTTYPE: 1, expr.MetaKeyIIFTYPE: 2, expr.MetaKeyOIFTYPE: 2, expr.MetaKeyCPU: 4}
 
 func metaField(k expr.MetaKey) field {
 	switch k { //nolint:exhaustive // the others are not understood
 	case expr.MetaKeyL4PROTO:
-		return field{kind: kindProto, name: "meta l4proto"}
+		return field{kind: kindProto, name: "meta l4proto", size: 1}
 	case expr.MetaKeyNFPROTO:
-		return field{kind: kindFamily, name: "meta nfproto"}
+		return field{kind: kindFamily, name: "meta nfproto", size: 1}
 	case expr.MetaKeyIIFNAME:
-		return field{kind: kindIIF, name: "iifname"}
+		return field{kind: kindIIF, name: "iifname", size: 16}
 	case expr.MetaKeyOIFNAME:
-		return field{kind: kindOIF, name: "oifname"}
+		return field{kind: kindOIF, name: "oifname", size: 16}
 	case expr.MetaKeyIIF:
-		return field{kind: kindIIFIndex, name: "iif"}
+		return field{kind: kindIIFIndex, name: "iif", size: 4}
 	case expr.MetaKeyOIF:
-		return field{kind: kindOIFIndex, name: "oif"}
+		return field{kind: kindOIFIndex, name: "oif", size: 4}
 	case expr.MetaKeyPROTOCOL:
-		return field{kind: kindFamily, name: "meta protocol"}
+		return field{kind: kindFamily, name: "meta protocol", size: 2}
 	}
-	return field{name: "meta " + strconv.Itoa(int(k))}
+	return field{name: "meta " + strconv.Itoa(int(k)), size: metaSizes[k]}
 }
 
 // payloadField names a part of a header. In a table of both families a comparison of
@@ -92,6 +97,7 @@ func payloadField(six bool, p *expr.Payload) field {
 			f = field{kind: kindFragment, name: "ip frag-off"}
 		}
 	}
+	f.size = int(p.Len)
 	return f
 }
 
@@ -133,70 +139,212 @@ func ifname(b []byte) string {
 	return string(b) + "*" // without an end the name is a prefix
 }
 
-// put notes that a field is between two values.
-func (t *translator) put(f field, from, to []byte) {
-	same := bytes.Equal(from, to)
-	switch f.kind { //nolint:exhaustive // the rest comes after
-	case kindProto:
-		if same {
-			t.rule.Proto, t.l4 = protocol(from), protocol(from)
-			t.say("%s %s", f.name, t.l4)
-			return
-		}
-	case kindFamily:
-		if same {
-			t.say("%s %s", f.name, f.format(from))
-			if f.name == "meta nfproto" && len(from) > 0 {
-				// The family stays visible in the text; addresses tell it too.
-				t.six = from[0] == 10
-				t.text[len(t.text)-1] = map[byte]string{2: "meta nfproto ipv4", 10: "meta nfproto ipv6"}[from[0]]
-				if from[0] == 10 || from[0] == 2 {
-					return
-				}
-			}
-			return
-		}
-	case kindSPort, kindDPort:
-		if len(from) != 2 || len(to) != 2 || f.mask != nil {
-			break
-		}
-		r := [2]int{int(binary.BigEndian.Uint16(from)), int(binary.BigEndian.Uint16(to))}
-		list := &t.rule.DPort
-		if f.kind == kindSPort {
-			list = &t.rule.SPort
-		}
-		*list = append(*list, r)
-		word := strconv.Itoa(r[0])
-		if !same {
-			word += "-" + strconv.Itoa(r[1])
-		}
-		t.say("%s %s %s", t.l4, f.name, word)
-		return
-	case kindIIF, kindOIF, kindIIFIndex, kindOIFIndex:
-		if t.putInterface(f, from, same) {
-			return
-		}
-	case kindSaddr, kindDaddr:
-		prefixes, ok := f.prefixes(from, to)
-		if !ok {
-			break
-		}
-		list := &t.rule.Daddr
-		if f.kind == kindSaddr {
-			list = &t.rule.Saddr
-		}
-		for _, p := range prefixes {
-			*list = append(*list, p.String())
-			t.say("%s %s", f.name, p)
-		}
-		return
-	case kindCTState:
-		if same && len(from) == 4 && f.mask == nil {
-			t.states(binary.NativeEndian.Uint32(from))
+// span is what is between two values, both inclusive.
+type span struct{ from, to []byte }
+
+func (s span) single() bool { return bytes.Equal(s.from, s.to) }
+
+func (s span) ports() ([2]int, bool) {
+	if len(s.from) != 2 || len(s.to) != 2 {
+		return [2]int{}, false
+	}
+	return [2]int{int(binary.BigEndian.Uint16(s.from)), int(binary.BigEndian.Uint16(s.to))}, true
+}
+
+// put notes that a field is in one of some spans.
+func (t *translator) put(f field, spans ...span) {
+	if len(spans) == 0 || !t.understand(f, spans) {
+		t.unknown(f.name + " " + f.list(spans))
+	}
+}
+
+// putNot notes that a field is in none of some spans.
+func (t *translator) putNot(f field, spans ...span) {
+	if f.kind == kindSPort || f.kind == kindDPort {
+		if rest, ok := complement(spans); ok && f.mask == nil {
+			t.ports(t.portsOf(f.kind), f.name, rest)
 			return
 		}
 	}
-	t.unknown(f.name + " " + f.format(from))
+	t.unknown(f.name + " != " + f.list(spans))
+}
+
+func (f field) list(spans []span) string {
+	words := make([]string, 0, min(len(spans), 5))
+	for _, s := range spans {
+		if len(words) == 4 {
+			words = append(words, "…")
+			break
+		}
+		w := f.format(s.from)
+		if !s.single() {
+			w += "-" + f.format(s.to)
+		}
+		words = append(words, w)
+	}
+	if len(words) == 1 {
+		return words[0]
+	}
+	return "{ " + strings.Join(words, ", ") + " }"
+}
+
+// understand notes what can be told in the model.
+func (t *translator) understand(f field, spans []span) bool {
+	one := spans[0]
+	switch f.kind {
+	case kindProto:
+		if len(spans) == 1 && one.single() && len(one.from) == 1 && f.mask == nil {
+			t.say("%s %s", f.name, protocol(one.from))
+			t.setProto(protocol(one.from))
+			return true
+		}
+	case kindFamily:
+		return len(spans) == 1 && one.single() && t.family(f, one.from)
+	case kindSPort, kindDPort:
+		if f.mask != nil {
+			return false
+		}
+		var list [][2]int
+		for _, s := range spans {
+			p, ok := s.ports()
+			if !ok {
+				return false
+			}
+			list = append(list, p)
+		}
+		t.ports(t.portsOf(f.kind), f.name, list)
+		return true
+	case kindIIF, kindOIF, kindIIFIndex, kindOIFIndex:
+		return len(spans) == 1 && t.putInterface(f, one.from, one.single())
+	case kindSaddr, kindDaddr:
+		return t.addresses(f, spans)
+	case kindCTState:
+		if len(spans) == 1 && one.single() && len(one.from) == 4 && f.mask == nil {
+			t.states(binary.NativeEndian.Uint32(one.from))
+			return true
+		}
+	case kindOther, kindFragment:
+	}
+	return false
+}
+
+func (t *translator) setProto(p string) {
+	if t.rule.Proto != "" && t.rule.Proto != p {
+		t.unknown("both " + t.rule.Proto + " and " + p)
+	}
+	t.rule.Proto, t.l4 = p, p
+}
+
+// family notes that a rule is for IPv4 or IPv6 only.
+func (t *translator) family(f field, b []byte) bool {
+	is := ""
+	switch {
+	case f.name == "meta nfproto" && bytes.Equal(b, []byte{unix.NFPROTO_IPV4}), f.name == "meta protocol" && bytes.Equal(b, []byte{0x08, 0x00}):
+		is = "ip"
+	case f.name == "meta nfproto" && bytes.Equal(b, []byte{unix.NFPROTO_IPV6}), f.name == "meta protocol" && bytes.Equal(b, []byte{0x86, 0xdd}):
+		is = "ip6"
+	default:
+		return false
+	}
+	t.rule.Family, t.six = is, is == "ip6"
+	if f.name == "meta nfproto" {
+		is = map[string]string{"ip": "ipv4", "ip6": "ipv6"}[is]
+	}
+	t.say("%s %s", f.name, is)
+	return true
+}
+
+func (t *translator) portsOf(k kind) *[][2]int {
+	if k == kindSPort {
+		return &t.rule.SPort
+	}
+	return &t.rule.DPort
+}
+
+// ports notes that a port is in one of some ranges, beside what is known of it.
+func (t *translator) ports(to *[][2]int, name string, list [][2]int) {
+	words := make([]string, len(list))
+	for i, r := range list {
+		words[i] = strconv.Itoa(r[0])
+		if r[0] != r[1] {
+			words[i] += "-" + strconv.Itoa(r[1])
+		}
+	}
+	text := strings.Join(words, ", ")
+	if len(words) != 1 {
+		text = "{ " + text + " }"
+	}
+	t.say("%s %s %s", t.l4, name, text)
+	if *to != nil {
+		list = common(*to, list)
+	}
+	if len(list) == 0 {
+		t.unknown("no " + name + " at all")
+	}
+	*to = list
+}
+
+// common are the ports in both of two lists.
+func common(a, b [][2]int) [][2]int {
+	var all [][2]int
+	for _, x := range a {
+		for _, y := range b {
+			if lo, hi := max(x[0], y[0]), min(x[1], y[1]); lo <= hi {
+				all = append(all, [2]int{lo, hi})
+			}
+		}
+	}
+	return all
+}
+
+// complement are the ports in none of some spans, which need no order.
+func complement(spans []span) ([][2]int, bool) {
+	var in [][2]int
+	for _, s := range spans {
+		p, ok := s.ports()
+		if !ok {
+			return nil, false
+		}
+		in = append(in, p)
+	}
+	slices.SortFunc(in, func(a, b [2]int) int { return a[0] - b[0] })
+	var out [][2]int
+	next := 0
+	for _, p := range in {
+		if p[0] > next {
+			out = append(out, [2]int{next, p[0] - 1})
+		}
+		next = max(next, p[1]+1)
+	}
+	if next <= 65535 {
+		out = append(out, [2]int{next, 65535})
+	}
+	return out, true
+}
+
+func (t *translator) addresses(f field, spans []span) bool {
+	list := &t.rule.Daddr
+	if f.kind == kindSaddr {
+		list = &t.rule.Saddr
+	}
+	if *list != nil { // a second condition
+		return false
+	}
+	var words []string
+	for _, s := range spans {
+		prefixes, ok := f.prefixes(s.from, s.to)
+		if !ok {
+			return false
+		}
+		for _, p := range prefixes {
+			words = append(words, p.String())
+		}
+	}
+	for _, w := range words {
+		t.say("%s %s", f.name, w)
+	}
+	*list = words
+	return true
 }
 
 func (t *translator) putInterface(f field, from []byte, same bool) bool {
@@ -300,74 +448,6 @@ func last(a netip.Addr, n int) netip.Addr {
 	}
 	b, _ := netip.AddrFromSlice(s)
 	return b
-}
-
-// sets reads sets once.
-type sets struct {
-	conn  *nftables.Conn
-	known map[string]*set
-}
-
-// set is the elements of a set as ranges; odd is one that has no such form: a map, or
-// keys of several parts.
-type set struct {
-	ranges [][2][]byte
-	odd    bool
-}
-
-const maxElements = 10_000
-
-func (s *sets) get(table *nftables.Table, name string) (*set, error) {
-	key := fmt.Sprint(table.Family, "\x00", table.Name, "\x00", name)
-	if x, ok := s.known[key]; ok {
-		return x, nil
-	}
-	nfset, err := s.conn.GetSetByName(table, name)
-	if err != nil {
-		return nil, err
-	}
-	elements, err := s.conn.GetSetElements(nfset)
-	if err != nil {
-		return nil, err
-	}
-	if len(elements) > maxElements {
-		return nil, errors.New("a set with too many elements")
-	}
-	x := &set{odd: nfset.IsMap || nfset.Concatenation}
-	if !x.odd {
-		x.ranges, x.odd = ranges(elements, nfset.Interval)
-	}
-	s.known[key] = x
-	return x, nil
-}
-
-// ranges joins the starts and ends of intervals; the kernel lists them in any order
-// and an end is the first value after.
-func ranges(elements []nftables.SetElement, interval bool) (all [][2][]byte, odd bool) {
-	if !interval {
-		for _, e := range elements {
-			all = append(all, [2][]byte{e.Key, e.Key})
-		}
-		return all, false
-	}
-	sortElements(elements)
-	var open []byte
-	for _, e := range elements {
-		switch {
-		case e.IntervalEnd && open != nil:
-			all = append(all, [2][]byte{open, before(e.Key)})
-			open = nil
-		case e.IntervalEnd: // the start of what is not in the set
-		case open != nil:
-			return nil, true
-		default:
-			open = e.Key
-		}
-	}
-	if open != nil { // to the end of all values
-		all = append(all, [2][]byte{open, bytes.Repeat([]byte{0xff}, len(open))})
-	}
-	return all, false
 }
 
 func after(b []byte) []byte {

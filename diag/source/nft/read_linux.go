@@ -2,170 +2,162 @@ package nft
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"time"
 
-	"github.com/google/nftables"
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/verbena-rdma/verbena/diag/snapshot"
+	"github.com/verbena-rdma/verbena/diag/source/nlask"
 )
 
-// maxRules is how many rules are read of a host.
-const maxRules = 20_000
-
-var families = map[nftables.TableFamily]string{
-	nftables.TableFamilyIPv4: "ip", nftables.TableFamilyIPv6: "ip6", nftables.TableFamilyINet: "inet",
-	nftables.TableFamilyBridge: "bridge", nftables.TableFamilyNetdev: "netdev", nftables.TableFamilyARP: "arp",
-}
+// Bounds of a ruleset.
+const (
+	maxRules    = 20_000
+	maxChains   = 10_000
+	maxElements = 10_000 // of a set
+	maxSets     = 1000   // whose elements are read
+	maxTime     = 20 * time.Second
+)
 
 // Read returns the chains of the network namespace of the calling thread with their
 // rules, in the kernel's order. Without CAP_NET_ADMIN the error is EPERM.
 func Read() ([]snapshot.NFTChain, error) {
-	conn, err := nftables.New()
+	conn, err := nlask.Dial(unix.NETLINK_NETFILTER)
 	if err != nil {
 		return nil, err
 	}
-	chains, err := conn.ListChains()
-	if err != nil {
-		return nil, err
-	}
-	raw, err := netlink.Dial(unix.NETLINK_NETFILTER, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer raw.Close()
-	all := []snapshot.NFTChain{}
-	sets := &sets{conn: conn, known: map[string]*set{}}
-	rules := 0
-	for _, c := range chains {
-		s := chain(c)
-		if c.Table.Family == nftables.TableFamilyARP {
-			continue
+	return ReadFrom(conn)
+}
+
+// ReadFrom is Read over a connection, which it closes.
+func ReadFrom(conn *nlask.Conn) ([]snapshot.NFTChain, error) {
+	defer conn.Close()
+	r := &reader{conn: conn, end: time.Now().Add(maxTime)}
+	const tries = 5
+	for range tries {
+		all, err := r.read()
+		if !errors.Is(err, nlask.ErrChanging) {
+			return all, err
 		}
-		list, err := conn.GetRules(c.Table, c)
+	}
+	return nil, nlask.ErrChanging
+}
+
+// reader asks for one state of the ruleset.
+type reader struct {
+	conn *nlask.Conn
+	end  time.Time
+
+	asked bool
+	gen   uint16 // of the ruleset, in every message
+	kinds map[setKey]setKind
+	sets  map[setKey]*set
+}
+
+func (r *reader) read() ([]snapshot.NFTChain, error) {
+	r.asked, r.kinds, r.sets = false, nil, nil
+	all, at, err := r.chains()
+	if err != nil {
+		return nil, err
+	}
+	n := 0
+	err = r.dump(unix.NFT_MSG_GETRULE, 0, nil, func(family byte, d *netlink.AttributeDecoder) error {
+		m, err := ruleOf(family, d)
 		if err != nil {
-			return nil, fmt.Errorf("chain %s: %w", c.Name, err)
+			return err
 		}
-		names, err := expressions(raw, c)
-		if err != nil {
-			return nil, fmt.Errorf("chain %s: %w", c.Name, err)
+		i, ok := at[m.chain]
+		if !ok {
+			return nil // of ARP
 		}
-		for _, r := range list {
-			if rules++; rules > maxRules {
-				return nil, fmt.Errorf("more than %d rules", maxRules)
+		for _, rule := range m.translate(r) {
+			if n++; n > maxRules {
+				return fmt.Errorf("more than %d rules", maxRules)
 			}
-			t := translator{table: c.Table, sets: sets, regs: map[uint32]field{}}
-			t.rule.Handle = r.Handle
-			for _, e := range r.Exprs {
-				t.expr(e)
-			}
-			for _, name := range names[r.Handle] {
-				if !understood[name] {
-					t.unknown(name)
-				}
-			}
-			s.Rules = append(s.Rules, t.done())
+			all[i].Rules = append(all[i].Rules, rule)
 		}
-		all = append(all, s)
+		return r.late()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("rules: %w", err)
 	}
 	return all, nil
 }
 
-func chain(c *nftables.Chain) snapshot.NFTChain {
-	s := snapshot.NFTChain{Family: families[c.Table.Family], Table: c.Table.Name, Name: c.Name, Dev: c.Device}
-	if c.Hooknum == nil {
-		return s
-	}
-	s.Hook = hook(c.Table.Family, *c.Hooknum)
-	s.Policy = "accept"
-	if c.Policy != nil && *c.Policy == nftables.ChainPolicyDrop {
-		s.Policy = "drop"
-	}
-	if c.Priority != nil {
-		s.Prio = int(*c.Priority)
-	}
-	return s
+// chains returns the chains without rules, and where each is.
+func (r *reader) chains() ([]snapshot.NFTChain, map[chainKey]int, error) {
+	all := []snapshot.NFTChain{}
+	at := map[chainKey]int{}
+	err := r.dump(unix.NFT_MSG_GETCHAIN, 0, nil, func(family byte, d *netlink.AttributeDecoder) error {
+		c := chainOf(family, d)
+		if c.Family == "" || c.Family == "arp" {
+			return nil
+		}
+		if len(all) >= maxChains {
+			return fmt.Errorf("more than %d chains", maxChains)
+		}
+		at[chainKey{family, c.Table, c.Name}] = len(all)
+		all = append(all, c)
+		return nil
+	})
+	return all, at, err
 }
 
-func hook(family nftables.TableFamily, h nftables.ChainHook) string {
-	names := []string{"prerouting", "input", "forward", "output", "postrouting", "ingress"}
-	if family == nftables.TableFamilyNetdev {
-		names = []string{"ingress", "egress"}
+// late says so when the ruleset takes too long.
+func (r *reader) late() error {
+	if time.Now().After(r.end) {
+		return fmt.Errorf("the ruleset was not read within %v", maxTime)
 	}
-	if int(h) < len(names) {
-		return names[h]
-	}
-	return fmt.Sprintf("hook %d", h)
+	return nil
 }
 
-// understood are the expressions that the library decodes; it leaves out the others in
-// silence, which would make a rule look wider than it is.
-var understood = map[string]bool{
-	"ct": true, "range": true, "meta": true, "cmp": true, "counter": true, "objref": true, "payload": true, "lookup": true,
-	"immediate": true, "bitwise": true, "redir": true, "nat": true, "limit": true, "quota": true, "dynset": true, "log": true,
-	"exthdr": true, "match": true, "target": true, "connlimit": true, "queue": true, "flow_offload": true, "reject": true,
-	"masq": true, "hash": true, "fib": true, "rt": true, "socket": true, "tproxy": true, "notrack": true, "dup": true,
-	"cthelper": true, "synproxy": true, "ctexpect": true, "secmark": true, "cttimeout": true, "numgen": true, "byteorder": true,
-}
-
-// expressions returns the names of the expressions of each rule by its handle.
-func expressions(conn *netlink.Conn, c *nftables.Chain) (map[uint64][]string, error) {
-	const (
-		getRule                             = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_GETRULE
-		tableAttr, chainAttr, handle, exprs = 1, 2, 3, 4
-		nameAttr                            = 1
-	)
-	attrs, err := netlink.MarshalAttributes([]netlink.Attribute{
-		{Type: tableAttr, Data: append([]byte(c.Table.Name), 0)},
-		{Type: chainAttr, Data: append([]byte(c.Name), 0)},
+// dump asks for all objects of a kind. The answer is [nlask.ErrChanging] if it is of
+// another generation of the ruleset than the first one.
+func (r *reader) dump(kind int, family byte, attrs []netlink.Attribute, each func(family byte, d *netlink.AttributeDecoder) error) error {
+	if err := r.late(); err != nil {
+		return err
+	}
+	b, err := netlink.MarshalAttributes(attrs)
+	if err != nil {
+		return err
+	}
+	msgs, err := r.conn.Execute(netlink.Message{
+		Header: netlink.Header{Type: netlink.HeaderType(unix.NFNL_SUBSYS_NFTABLES<<8 | kind), Flags: netlink.Request | netlink.Dump},
+		Data:   append([]byte{family, unix.NFNETLINK_V0, 0, 0}, b...),
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	msgs, err := conn.Execute(netlink.Message{
-		Header: netlink.Header{Type: getRule, Flags: netlink.Request | netlink.Dump},
-		Data:   append([]byte{byte(c.Table.Family), unix.NFNETLINK_V0, 0, 0}, attrs...),
-	})
-	if err != nil {
-		return nil, err
-	}
-	all := map[uint64][]string{}
 	for _, m := range msgs {
 		if len(m.Data) < 4 {
-			continue
+			return fmt.Errorf("a message of %d bytes, not even a head", len(m.Data))
 		}
-		d, err := netlink.NewAttributeDecoder(m.Data[4:])
+		gen := binary.BigEndian.Uint16(m.Data[2:])
+		if r.asked && gen != r.gen {
+			return nlask.ErrChanging
+		}
+		r.asked, r.gen = true, gen
+		d, err := decoder(m.Data[4:])
 		if err != nil {
-			return nil, err
+			return err
 		}
-		d.ByteOrder = binary.BigEndian
-		var h uint64
-		var names []string
-		for d.Next() {
-			switch d.Type() {
-			case handle:
-				h = d.Uint64()
-			case exprs:
-				d.Nested(func(d *netlink.AttributeDecoder) error {
-					for d.Next() {
-						d.Nested(func(d *netlink.AttributeDecoder) error {
-							for d.Next() {
-								if d.Type() == nameAttr {
-									names = append(names, d.String())
-								}
-							}
-							return nil
-						})
-					}
-					return nil
-				})
-			}
+		if err := each(m.Data[0], d); err != nil {
+			return err
 		}
 		if err := d.Err(); err != nil {
-			return nil, err
+			return err
 		}
-		all[h] = names
 	}
-	return all, nil
+	return nil
+}
+
+func decoder(b []byte) (*netlink.AttributeDecoder, error) {
+	d, err := netlink.NewAttributeDecoder(b)
+	if err == nil {
+		d.ByteOrder = binary.BigEndian
+	}
+	return d, err
 }

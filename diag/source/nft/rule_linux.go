@@ -4,19 +4,22 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
 	"github.com/google/nftables/xt"
+	"golang.org/x/sys/unix"
 
 	"github.com/verbena-rdma/verbena/diag/snapshot"
 )
 
 // translator turns the expressions of one rule into what they mean.
 type translator struct {
-	table *nftables.Table
-	sets  *sets
+	sets  *reader
+	chain chainKey
 	regs  map[uint32]field // what a register holds
 	rule  snapshot.NFTRule
 	text  []string
@@ -31,6 +34,55 @@ type bound struct {
 	from []byte
 }
 
+// translate returns what a rule does: one rule, or one for each element of a set that it
+// looks into.
+func (m *ruleMessage) translate(sets *reader) []snapshot.NFTRule {
+	t := translator{sets: sets, chain: m.chain, regs: map[uint32]field{}, six: m.chain.family == unix.NFPROTO_IPV6}
+	t.rule.Handle = m.handle
+	return t.run(m.exprs)
+}
+
+func (t *translator) run(exprs []any) []snapshot.NFTRule {
+	for i, e := range exprs {
+		l, ok := e.(*expr.Lookup)
+		if !ok {
+			t.expr(e)
+			continue
+		}
+		t.flush()
+		ways := t.lookup(l)
+		if ways == nil {
+			continue
+		}
+		var all []snapshot.NFTRule
+		for _, w := range ways {
+			c := t.clone()
+			w(c)
+			all = append(all, c.run(exprs[i+1:])...)
+			if len(all) > maxWays {
+				t.unknown("more than " + strconv.Itoa(maxWays) + " combinations of @" + l.SetName)
+				return t.run(exprs[i+1:])
+			}
+		}
+		return all
+	}
+	t.flush()
+	t.rule.Text = strings.Join(t.text, " ")
+	return []snapshot.NFTRule{t.rule}
+}
+
+// clone is a translator that goes its own way from here.
+func (t *translator) clone() *translator {
+	c := *t
+	c.regs = maps.Clone(t.regs)
+	c.text = slices.Clone(t.text)
+	r := &c.rule
+	r.DPort, r.SPort = slices.Clone(r.DPort), slices.Clone(r.SPort)
+	r.Saddr, r.Daddr = slices.Clone(r.Saddr), slices.Clone(r.Daddr)
+	r.CTState, r.Unknown = slices.Clone(r.CTState), slices.Clone(r.Unknown)
+	return &c
+}
+
 func (t *translator) say(format string, args ...any) {
 	t.text = append(t.text, fmt.Sprintf(format, args...))
 }
@@ -41,37 +93,42 @@ func (t *translator) unknown(what string) {
 	t.text = append(t.text, "["+what+"]")
 }
 
-func (t *translator) done() snapshot.NFTRule {
-	t.flush()
-	t.rule.Text = strings.Join(t.text, " ")
-	return t.rule
+// reg is the number of a register of 4 bytes; those of 16 have the numbers 1 to 4.
+func reg(r uint32) uint32 {
+	if r >= 1 && r <= 4 {
+		return 4*r + 4
+	}
+	return r
 }
 
 // flush takes a lower bound that stayed alone as a range to the end.
 func (t *translator) flush() {
 	if b := t.low; b != nil {
 		t.low = nil
-		t.put(t.regs[b.reg], b.from, bytes.Repeat([]byte{0xff}, len(b.from)))
+		t.put(t.regs[b.reg], span{b.from, bytes.Repeat([]byte{0xff}, len(b.from))})
 	}
 }
 
-func (t *translator) expr(e expr.Any) {
+func (t *translator) expr(e any) {
 	if c, ok := e.(*expr.Cmp); !ok || c.Op != expr.CmpOpLte && c.Op != expr.CmpOpLt {
 		t.flush()
 	}
 	switch e := e.(type) {
+	case string: // not understood: it may have written any register
+		t.unknown(e)
+		clear(t.regs)
 	case *expr.Meta:
 		if e.SourceRegister {
 			t.say("meta set") // marks, priorities: no match
 			return
 		}
-		t.regs[e.Register] = metaField(e.Key)
+		t.regs[reg(e.Register)] = metaField(e.Key)
 	case *expr.Payload:
 		if e.OperationType != expr.PayloadLoad {
 			t.unknown("changes the packet")
 			return
 		}
-		t.regs[e.DestRegister] = payloadField(t.six || t.table.Family == nftables.TableFamilyIPv6, e)
+		t.regs[reg(e.DestRegister)] = payloadField(t.six, e)
 	case *expr.Ct:
 		if e.SourceRegister {
 			t.say("ct set")
@@ -79,24 +136,23 @@ func (t *translator) expr(e expr.Any) {
 		}
 		f := field{kind: kindOther, name: "ct " + fmt.Sprint(uint32(e.Key))}
 		if e.Key == expr.CtKeySTATE {
-			f = field{kind: kindCTState, name: "ct state"}
+			f = field{kind: kindCTState, name: "ct state", size: 4}
 		}
-		t.regs[e.Register] = f
+		t.regs[reg(e.Register)] = f
 	case *expr.Bitwise:
-		f := t.regs[e.SourceRegister]
+		f := t.regs[reg(e.SourceRegister)]
 		if bytes.Count(e.Xor, []byte{0}) != len(e.Xor) {
 			f = field{kind: kindOther, name: f.name + " xor"}
 		}
 		f.mask = e.Mask
-		t.regs[e.DestRegister] = f
-	case *expr.Byteorder:
-		t.regs[e.DestRegister] = t.regs[e.SourceRegister]
+		t.regs[reg(e.DestRegister)] = f
+	case byteorder:
+		f := t.regs[reg(e.from)]
+		t.regs[reg(e.to)] = field{kind: kindOther, name: f.name, size: f.size}
 	case *expr.Cmp:
 		t.compare(e)
 	case *expr.Range:
 		t.between(e)
-	case *expr.Lookup:
-		t.lookup(e)
 	case *expr.Counter:
 		t.rule.Packets, t.rule.Bytes = snapshot.Known(e.Packets), snapshot.Known(e.Bytes)
 		t.say("counter packets %d bytes %d", e.Packets, e.Bytes)
@@ -112,8 +168,11 @@ func (t *translator) expr(e expr.Any) {
 		t.rule.Verdict = "reject"
 		t.say("reject")
 	case *expr.Verdict:
-		t.verdict(e)
-	case *expr.Immediate, *expr.Notrack, *expr.NAT, *expr.Masq, *expr.Redir:
+		t.verdict(e.Kind, e.Chain)
+	case *expr.Immediate:
+		delete(t.regs, reg(e.Register))
+		t.say("immediate")
+	case *expr.Notrack, *expr.NAT, *expr.Masq, *expr.Redir:
 		t.say("%s", strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", e), "*expr.")))
 	case *expr.Match:
 		t.match(e)
@@ -124,9 +183,9 @@ func (t *translator) expr(e expr.Any) {
 	}
 }
 
-func (t *translator) verdict(e *expr.Verdict) {
+func (t *translator) verdict(kind expr.VerdictKind, chain string) {
 	word := ""
-	switch e.Kind {
+	switch kind {
 	case expr.VerdictAccept:
 		word = "accept"
 	case expr.VerdictDrop:
@@ -134,13 +193,13 @@ func (t *translator) verdict(e *expr.Verdict) {
 	case expr.VerdictReturn:
 		word = "return"
 	case expr.VerdictJump:
-		word = "jump " + e.Chain
+		word = "jump " + chain
 	case expr.VerdictGoto:
-		word = "goto " + e.Chain
+		word = "goto " + chain
 	case expr.VerdictContinue:
 		word = ""
 	default:
-		t.unknown(fmt.Sprintf("verdict %d", e.Kind))
+		t.unknown(fmt.Sprintf("verdict %d", kind))
 		return
 	}
 	t.rule.Verdict = word
@@ -150,7 +209,7 @@ func (t *translator) verdict(e *expr.Verdict) {
 }
 
 func (t *translator) compare(e *expr.Cmp) {
-	f, ok := t.regs[e.Register]
+	f, ok := t.regs[reg(e.Register)]
 	if !ok {
 		f = field{kind: kindOther, name: "a register"}
 	}
@@ -164,14 +223,14 @@ func (t *translator) compare(e *expr.Cmp) {
 	}
 	switch e.Op {
 	case expr.CmpOpGte:
-		t.low = &bound{e.Register, e.Data}
+		t.low = &bound{reg(e.Register), e.Data}
 		return
 	case expr.CmpOpGt:
-		t.low = &bound{e.Register, after(e.Data)}
+		t.low = &bound{reg(e.Register), after(e.Data)}
 		return
 	case expr.CmpOpLte, expr.CmpOpLt:
 		from, to := make([]byte, len(e.Data)), e.Data
-		if t.low != nil && t.low.reg == e.Register {
+		if t.low != nil && t.low.reg == reg(e.Register) {
 			from = t.low.from
 			t.low = nil
 		}
@@ -179,22 +238,14 @@ func (t *translator) compare(e *expr.Cmp) {
 		if e.Op == expr.CmpOpLt {
 			to = before(to)
 		}
-		t.put(f, from, to)
+		t.put(f, span{from, to})
 		return
-	case expr.CmpOpEq, expr.CmpOpNeq:
-	}
-	if e.Op != expr.CmpOpEq {
-		t.unknown(f.name + " " + operator(e.Op) + " " + f.format(e.Data))
+	case expr.CmpOpEq:
+		t.put(f, span{e.Data, e.Data})
 		return
+	case expr.CmpOpNeq:
 	}
-	t.put(f, e.Data, e.Data)
-}
-
-func operator(op expr.CmpOp) string {
-	if op == expr.CmpOpNeq {
-		return "!="
-	}
-	return "?"
+	t.putNot(f, span{e.Data, e.Data})
 }
 
 func (t *translator) states(bits uint32) {
@@ -216,32 +267,12 @@ func (t *translator) states(bits uint32) {
 }
 
 func (t *translator) between(e *expr.Range) {
-	f := t.regs[e.Register]
+	f := t.regs[reg(e.Register)]
 	if e.Op != expr.CmpOpEq {
-		t.unknown(f.name + " != " + f.format(e.FromData) + "-" + f.format(e.ToData))
+		t.putNot(f, span{e.FromData, e.ToData})
 		return
 	}
-	t.put(f, e.FromData, e.ToData)
-}
-
-func (t *translator) lookup(e *expr.Lookup) {
-	f := t.regs[e.SourceRegister]
-	s, err := t.sets.get(t.table, e.SetName)
-	if e.Invert || e.IsDestRegSet || err != nil || s.odd {
-		t.unknown(f.name + " @" + e.SetName)
-		return
-	}
-	if f.kind == kindProto && len(s.ranges) > 1 {
-		t.unknown(f.name + " of several")
-		return
-	}
-	if len(s.ranges) == 0 {
-		t.unknown(f.name + " of an empty set")
-		return
-	}
-	for _, r := range s.ranges {
-		t.put(f, r[0], r[1])
-	}
+	t.put(f, span{e.FromData, e.ToData})
 }
 
 // match reads a match of iptables-nft.
@@ -266,18 +297,16 @@ func (t *translator) match(e *expr.Match) {
 }
 
 func (t *translator) xtPorts(proto string, src, dst [2]uint16, invert uint8) {
-	t.rule.Proto, t.l4 = proto, proto
+	t.setProto(proto)
 	if invert&3 != 0 {
 		t.unknown(proto + " ports other than some")
 		return
 	}
 	if src != [2]uint16{0, 65535} {
-		t.rule.SPort = append(t.rule.SPort, [2]int{int(src[0]), int(src[1])})
-		t.say("%s sport %d-%d", proto, src[0], src[1])
+		t.ports(&t.rule.SPort, "sport", [][2]int{{int(src[0]), int(src[1])}})
 	}
 	if dst != [2]uint16{0, 65535} {
-		t.rule.DPort = append(t.rule.DPort, [2]int{int(dst[0]), int(dst[1])})
-		t.say("%s dport %d-%d", proto, dst[0], dst[1])
+		t.ports(&t.rule.DPort, "dport", [][2]int{{int(dst[0]), int(dst[1])}})
 	}
 }
 

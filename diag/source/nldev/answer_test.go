@@ -8,9 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/mdlayher/netlink"
-	"github.com/mdlayher/netlink/nltest"
 
 	"github.com/verbena-rdma/verbena/diag/snapshot"
+	"github.com/verbena-rdma/verbena/diag/source/nlask"
+	"github.com/verbena-rdma/verbena/diag/source/nlask/nlfake"
 )
 
 // attr is an attribute: 4 bytes of head, data, and padding to 4.
@@ -38,13 +39,10 @@ func qpAnswer() []byte {
 }
 
 func answering(data ...[]byte) *Client {
-	return &Client{comm: func(int) string { return "prog" }, conn: nltest.Dial(func(req []netlink.Message) ([]netlink.Message, error) {
-		var all []netlink.Message
-		for _, d := range data {
-			all = append(all, netlink.Message{Header: netlink.Header{Type: req[0].Header.Type, Sequence: req[0].Header.Sequence, PID: req[0].Header.PID}, Data: d})
-		}
-		return all, nil
-	})}
+	k := &nlfake.Kernel{Answer: func(_ int, q netlink.Message) func() (nlfake.Reply, bool) {
+		return nlfake.Answers(q, q.Header.Type, data...)
+	}}
+	return New(k.Dial(nlask.Limits{}), func(int) string { return "prog" })
 }
 
 func TestQueuePairAnswer(t *testing.T) {
@@ -73,8 +71,10 @@ func TestWrongAnswers(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	refused := &Client{conn: nltest.Dial(func([]netlink.Message) ([]netlink.Message, error) { return nil, syscall.EPERM })}
-	if _, err := refused.QPs(3); !errors.Is(err, syscall.EPERM) {
+	k := &nlfake.Kernel{Answer: func(_ int, q netlink.Message) func() (nlfake.Reply, bool) {
+		return nlfake.List(nlfake.Errno(q, int(syscall.EPERM)))
+	}}
+	if _, err := New(k.Dial(nlask.Limits{}), nil).QPs(3); !errors.Is(err, syscall.EPERM) {
 		t.Errorf("refused: %v", err)
 	}
 }
@@ -82,19 +82,16 @@ func TestWrongAnswers(t *testing.T) {
 // TestStatModes reads the modes that iproute2 prints as "qp auto type on" and as an
 // optional counter that is on.
 func TestStatModes(t *testing.T) {
-	c := &Client{conn: nltest.Dial(func(req []netlink.Message) ([]netlink.Message, error) {
-		m := netlink.Message{Header: req[0].Header}
-		m.Header.Flags = 0
-		if req[0].Header.Type&0x3ff == cmdStatus {
-			m.Data = attr(attrHWCounters, join(
+	k := &nlfake.Kernel{Answer: func(_ int, q netlink.Message) func() (nlfake.Reply, bool) {
+		if q.Header.Type&0x3ff == cmdStatus {
+			return nlfake.Answers(q, q.Header.Type, attr(attrHWCounters, join(
 				attr(attrHWCounter, attr(attrHWCounterName, []byte("sent_pkts\x00"))),
 				attr(attrHWCounter, join(attr(attrHWCounterName, []byte("cc_rx_ce_pkts\x00")), attr(attrHWCounterOn, []byte{1}))),
-				attr(attrHWCounter, join(attr(attrHWCounterName, []byte("cc_tx_cnp_pkts\x00")), attr(attrHWCounterOn, []byte{0})))))
-		} else {
-			m.Data = join(u32(attrStatMode, 1), u32(attrStatMask, 1))
+				attr(attrHWCounter, join(attr(attrHWCounterName, []byte("cc_tx_cnp_pkts\x00")), attr(attrHWCounterOn, []byte{0}))))))
 		}
-		return []netlink.Message{m}, nil
-	})}
+		return nlfake.Answers(q, q.Header.Type, join(u32(attrStatMode, 1), u32(attrStatMask, 1)))
+	}}
+	c := New(k.Dial(nlask.Limits{}), nil)
 	got, err := c.StatMode(0, 1)
 	if err != nil || got.QP.Or("") != "qp auto type on" || !cmp.Equal(got.Optional, []snapshot.OptionalCounter{{Name: "cc_rx_ce_pkts", On: true}, {Name: "cc_tx_cnp_pkts"}}) {
 		t.Errorf("got %+v, %v", got, err)

@@ -12,7 +12,7 @@ import (
 
 // Client is a socket to the RDMA subsystem. It serves one goroutine at a time.
 type Client struct {
-	conn *netlink.Conn
+	conn *nlask.Conn
 	comm func(pid int) string
 }
 
@@ -20,12 +20,15 @@ type Client struct {
 // process by its number, empty if it is gone. The error is the system's: a kernel
 // without ib_core has no such family, EPROTONOSUPPORT.
 func Open(comm func(pid int) string) (*Client, error) {
-	c, err := netlink.Dial(family, nil)
+	c, err := nlask.Dial(family)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{conn: c, comm: comm}, nil
+	return New(c, comm), nil
 }
+
+// New returns a client on a connection, which it closes.
+func New(c *nlask.Conn, comm func(pid int) string) *Client { return &Client{conn: c, comm: comm} }
 
 // Close closes the socket.
 func (c *Client) Close() error { return c.conn.Close() }
@@ -45,7 +48,7 @@ func (c *Client) ask(cmd uint16, dump bool, attrs map[uint16]uint32, each func(*
 			data = binary.NativeEndian.AppendUint32(data, v)
 		}
 	}
-	msgs, err := nlask.Execute(c.conn, netlink.Message{
+	msgs, err := c.conn.Execute(netlink.Message{
 		Header: netlink.Header{Type: netlink.HeaderType(client<<10 | cmd), Flags: flags},
 		Data:   data,
 	})

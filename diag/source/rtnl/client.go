@@ -24,18 +24,21 @@ const (
 
 // Client is a socket. It serves one goroutine at a time.
 type Client struct {
-	conn  *netlink.Conn
+	conn  *nlask.Conn
 	names map[int]string // interfaces by index
 }
 
 // Open opens a client in the network namespace of the calling thread.
 func Open() (*Client, error) {
-	c, err := netlink.Dial(familyRoute, nil)
+	c, err := nlask.Dial(familyRoute)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{conn: c}, nil
+	return New(c), nil
 }
+
+// New returns a client on a connection, which it closes.
+func New(c *nlask.Conn) *Client { return &Client{conn: c} }
 
 // Close closes the socket.
 func (c *Client) Close() error { return c.conn.Close() }
@@ -43,7 +46,7 @@ func (c *Client) Close() error { return c.conn.Close() }
 // dump asks for all objects of a kind and family, and calls each with the fixed part
 // of a message and its attributes.
 func (c *Client) dump(kind uint16, head []byte, each func(fixed []byte, d *netlink.AttributeDecoder)) error {
-	msgs, err := nlask.Execute(c.conn, netlink.Message{
+	msgs, err := c.conn.Execute(netlink.Message{
 		Header: netlink.Header{Type: netlink.HeaderType(kind), Flags: netlink.Request | netlink.Dump},
 		Data:   head,
 	})
