@@ -144,7 +144,7 @@ type listing struct{ Nftables []listedItem }
 type listedItem struct {
 	Chain *struct {
 		Family, Table, Name, Hook, Policy string
-		Prio                                   int
+		Prio                              int
 	}
 	Rule *struct {
 		Family, Table, Chain string
