@@ -24,7 +24,7 @@ var hostFacts = map[string]fact{
 	"host.copy_on_fork":     hostFact("whether the kernel copies pinned pages on fork", func(h *snapshot.Snapshot) snapshot.Value[bool] { return h.RDMA.CopyOnFork }, "rdma system"),
 	"host.hugepages":        {doc: "huge pages reserved, of all sizes", get: hugePages(func(p *snapshot.HugePages) snapshot.Value[uint64] { return p.Total })},
 	"host.hugepages_free":   {doc: "huge pages that are free, of all sizes", get: hugePages(func(p *snapshot.HugePages) snapshot.Value[uint64] { return p.Free })},
-	"host.firewall":         {doc: "what the firewall does with UDP 4791 from outside: accept, drop, unsure", get: firewall(func(v verdict) reading { return is(v.what, v.by) })},
+	"host.firewall":         {doc: "what the firewall does with UDP 4791 from outside: accept, drop, unsure; drop-ipv4 or drop-ipv6 if the port has GIDs of both families", get: firewall(func(v verdict) reading { return is(v.what, v.by) })},
 	"host.firewall_by":      {doc: "the rule or policy that decides so", get: firewall(func(v verdict) reading { return is(v.by, "") })},
 	"host.firewall_hits":    {doc: "packets that the deciding rule has counted", get: firewall(func(v verdict) reading { return val(v.hits, v.by) })},
 	"host.chardevs":         {doc: "uverbs devices in /dev/infiniband", get: chardevs},
@@ -90,7 +90,7 @@ func firewall(get func(verdict) reading) func(*scope) reading {
 		if s.now.net != nil {
 			iif = s.now.net.Name
 		}
-		v, why := firewallVerdict(&s.now.host.Firewall, iif)
+		v, why := firewallVerdict(&s.now.host.Firewall, iif, s.now.port)
 		if v.what == "" {
 			return none("nft list ruleset", "%s", why)
 		}

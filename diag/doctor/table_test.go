@@ -102,6 +102,10 @@ var (
 		w.eth("rx_prio0_bytes", 91e6)
 		w.eth("rx_prio3_bytes", 9e6)
 	}
+	bothFamilies = func(w *world) {
+		p := w.port()
+		p.GIDs = append(slices.Clone(p.GIDs), snapshot.GID{Index: 4, GID: "2001:0db8:0000:0000:0000:0000:0000:0001", Type: snapshot.Known("RoCE v2"), Netdev: snapshot.Known("eth0")})
+	}
 	drop = func(w *world) {
 		w.after.Firewall.NFT = snapshot.Known([]snapshot.NFTChain{{Family: "inet", Table: "filter", Name: "input", Hook: "input", Policy: "drop"}})
 	}
@@ -339,6 +343,12 @@ var firstRows = []row{
 	when("N02", doctor.Fail, all(drop, kind(snapshot.Verbena))),
 	when("N02", doctor.Info, all(kind(snapshot.RXE), func(w *world) {
 		w.after.Firewall.NFT = snapshot.Known([]snapshot.NFTChain{{Family: "inet", Table: "f", Name: "i", Hook: "input", Policy: "accept", Rules: []snapshot.NFTRule{{Unknown: []string{"set lookup"}, Verdict: "drop"}}}})
+	})),
+	when("N02", doctor.Fail, all(kind(snapshot.RXE), bothFamilies, func(w *world) {
+		w.after.Firewall = snapshot.Firewall{IPTables: snapshot.Known("*filter\n:INPUT DROP [0:0]\nCOMMIT\n")}
+	})),
+	when("N02", doctor.Warn, all(kind(snapshot.RXE), bothFamilies, func(w *world) {
+		w.after.Firewall = snapshot.Firewall{IP6Tables: snapshot.Known("*filter\n:INPUT DROP [0:0]\nCOMMIT\n")}
 	})),
 	when("N03", doctor.Info, dead),
 	when("N03", doctor.Fail, all(dead, printed("modify_qp", 110))),

@@ -35,7 +35,7 @@ func (r *reader) raw(query string) (b []byte, reason string, ok bool) {
 	if err != nil {
 		return nil, why(err), false
 	}
-	return cleanJSON(b, query == source.QueryIPTables), "", true
+	return cleanJSON(b, query == source.QueryIPTables || query == source.QueryIP6Tables), "", true
 }
 
 // ask returns the answer to a query. What is refused for lack of privilege or support

@@ -17,6 +17,7 @@ func (r *reader) system() {
 	s.Neighbours = askRows[snapshot.Neighbour](r, source.QueryNeighbours)
 	s.Firewall.NFT = ask[[]snapshot.NFTChain](r, source.QueryNFT)
 	s.Firewall.IPTables = ask[string](r, source.QueryIPTables)
+	s.Firewall.IP6Tables = ask[string](r, source.QueryIP6Tables)
 	r.sysctls()
 	r.hugePages()
 	r.snmp()

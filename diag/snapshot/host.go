@@ -71,8 +71,9 @@ type Chardev struct {
 // Firewall is what may drop packets of UDP port 4791 on their way through the
 // kernel.
 type Firewall struct {
-	NFT      Value[[]NFTChain] `json:"nft,omitzero"`
-	IPTables Value[string]     `json:"iptables,omitzero"` // text of iptables-save, where recorded
+	NFT       Value[[]NFTChain] `json:"nft,omitzero"`
+	IPTables  Value[string]     `json:"iptables,omitzero"`  // text of iptables-save, where recorded
+	IP6Tables Value[string]     `json:"ip6tables,omitzero"` // text of ip6tables-save, where recorded
 }
 
 // NFTChain is a chain of nftables.

@@ -66,11 +66,9 @@ func (l *Live) kernel(query string) (any, error) {
 	case QueryNFT:
 		return nft.Read()
 	case QueryIPTables:
-		names, err := l.proc.readFile("thread-self/net/ip_tables_names", maxLink) // net is the namespace of the first thread
-		if err != nil {
-			return nil, err
-		}
-		return iptables.Read(names)
+		return l.iptables("ip_tables_names", iptables.Read)
+	case QueryIP6Tables:
+		return l.iptables("ip6_tables_names", iptables.ReadIPv6)
 	case QueryNetdevs, QueryAddresses, QueryRoutes, QueryRules, QueryNeighbours:
 		return l.route(query)
 	}
@@ -91,6 +89,16 @@ func (l *Live) kernel(query string) (any, error) {
 		return c.Get(name)
 	}
 	return nil, ErrNoEntry
+}
+
+// iptables reads a table if the kernel has it. /proc/net is the namespace of the first
+// thread, that of the thread itself is the one that is asked.
+func (l *Live) iptables(names string, read func([]byte) (string, error)) (any, error) {
+	b, err := l.proc.readFile("thread-self/net/"+names, maxLink)
+	if err != nil {
+		return nil, err
+	}
+	return read(b)
 }
 
 func (l *Live) route(query string) (any, error) {

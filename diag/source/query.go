@@ -44,8 +44,9 @@ const (
 	QueryRules      = "ip/rule"  // []snapshot.PolicyRule
 	QueryNeighbours = "ip/neigh" // []snapshot.Neighbour
 
-	QueryNFT      = "nft"      // []snapshot.NFTChain
-	QueryIPTables = "iptables" // string: the filter table of legacy iptables, IPv4, as iptables-save writes it
+	QueryNFT       = "nft"       // []snapshot.NFTChain
+	QueryIPTables  = "iptables"  // string: the filter table of legacy iptables, IPv4, as iptables-save writes it
+	QueryIP6Tables = "ip6tables" // string: the same for IPv6, as ip6tables-save writes it
 
 	// []snapshot.Device: those that processes of this host hold, from their control
 	// sockets. One without a name is a process that has not answered; Attr says why.

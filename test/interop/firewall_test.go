@@ -16,18 +16,19 @@ import (
 	"github.com/verbena-rdma/verbena/test/interop/netns"
 )
 
-// TestDoctorSeesIPTables has Debian's iptables, of both kinds, drop RoCE in a namespace,
+// TestDoctorSeesIPTables has Debian's iptables, of both kinds and for both families, drop RoCE in a namespace,
 // and wants the doctor to find it there, and nothing where the rule is another one.
 func TestDoctorSeesIPTables(t *testing.T) {
 	rules, err := doctor.Builtin()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, program := range []string{"iptables-nft", "iptables-legacy"} {
+	for _, program := range []string{"iptables-nft", "iptables-legacy", "ip6tables-nft", "ip6tables-legacy"} {
 		for rule, want := range map[string]doctor.Status{
 			"-A INPUT -p udp --dport 4791 -j DROP": doctor.Fail,
 			"-A INPUT -p udp --dport 4790 -j DROP": doctor.Pass,
 			"-A INPUT -p udp -j DROP":              doctor.Fail,
+			"-P INPUT DROP":                        doctor.Fail,
 		} {
 			t.Run(program+" "+rule, func(t *testing.T) {
 				s, ruled := behind(t, program, rule)
@@ -47,7 +48,7 @@ func TestDoctorSeesIPTables(t *testing.T) {
 					}
 				}
 				if got != want {
-					t.Errorf("the doctor says %s, not %s; nftables %v, iptables %v", got, want, s.Firewall.NFT, s.Firewall.IPTables)
+					t.Errorf("the doctor says %s, not %s; nftables %v, iptables %v, ip6tables %v", got, want, s.Firewall.NFT, s.Firewall.IPTables, s.Firewall.IP6Tables)
 				}
 			})
 		}
@@ -65,7 +66,7 @@ func behind(t *testing.T, program, rule string) (s *snapshot.Snapshot, ruled boo
 	var failed error
 	netns.New(t).Do(func() {
 		out, err := exec.CommandContext(t.Context(), path, "-S").CombinedOutput()
-		if ruled = err == nil || program == "iptables-nft"; !ruled {
+		if ruled = err == nil || strings.HasSuffix(program, "-nft"); !ruled {
 			t.Logf("no rule: %s", out)
 		} else if out, err := exec.CommandContext(t.Context(), path, strings.Fields(rule)...).CombinedOutput(); err != nil {
 			failed = fmt.Errorf("%s: %w: %s", rule, err, out)
@@ -82,6 +83,10 @@ func behind(t *testing.T, program, rule string) (s *snapshot.Snapshot, ruled boo
 	if failed != nil {
 		t.Fatal(failed)
 	}
-	s.Devices = append(s.Devices, snapshot.Device{Name: "rxe0", Kind: snapshot.RXE, Ports: []snapshot.Port{{Number: 1, State: snapshot.Known(4), LinkLayer: snapshot.Known("Ethernet")}}})
+	gid := snapshot.GID{GID: "0000:0000:0000:0000:0000:ffff:0a00:0001", Type: snapshot.Known("RoCE v2")}
+	if strings.HasPrefix(program, "ip6") {
+		gid.GID = "fd00:0000:0000:0000:0000:0000:0000:0001"
+	}
+	s.Devices = append(s.Devices, snapshot.Device{Name: "rxe0", Kind: snapshot.RXE, Ports: []snapshot.Port{{Number: 1, State: snapshot.Known(4), LinkLayer: snapshot.Known("Ethernet"), GIDs: []snapshot.GID{gid}}}})
 	return s, ruled
 }

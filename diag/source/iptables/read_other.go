@@ -6,3 +6,6 @@ import "io/fs"
 
 // Read has nothing to read here.
 func Read([]byte) (string, error) { return "", fs.ErrNotExist }
+
+// ReadIPv6 has nothing to read here.
+func ReadIPv6([]byte) (string, error) { return "", fs.ErrNotExist }

@@ -4,8 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/bits"
+	"net"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -22,16 +23,33 @@ var hookNames = [len(hooks{})]string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT",
 
 // Sizes and verdicts of the layout of 64-bit kernels.
 const (
-	entryLen = 112 // struct ipt_entry, before its matches
-	partLen  = 32  // struct xt_entry_match and xt_entry_target, before their data
+	partLen = 32 // struct xt_entry_match and xt_entry_target, before their data
 
 	verdictDrop   = -1
 	verdictAccept = -2
 	verdictReturn = -5
 
 	invertSource, invertDest, invertIn, invertOut, invertProto, invertFrag = 0x08, 0x10, 0x01, 0x02, 0x40, 0x20
+)
 
-	flagGoto = 0x02
+// layout is where an entry has what: struct ipt_entry or ip6t_entry. Source, destination
+// and their masks come first.
+type layout struct {
+	addr      int  // bytes of an address
+	names     int  // the interface that a packet comes in by; 16 bytes later the other
+	proto     int  // 16 bits
+	flags     int  // 8 bits
+	inverted  int  // 8 bits
+	target    int  // 16 bits: where the target is; then where the next entry is
+	entry     int  // bytes of an entry before its matches
+	flagFrag  byte // a match for fragments
+	flagProto byte // without it no protocol is meant
+	flagGoto  byte
+}
+
+var (
+	ipv4 = layout{addr: 4, names: 16, proto: 80, flags: 82, inverted: 83, target: 88, entry: 112, flagFrag: 0x01, flagGoto: 0x02}
+	ipv6 = layout{addr: 16, names: 64, proto: 128, flags: 131, inverted: 132, target: 140, entry: 168, flagProto: 0x01, flagGoto: 0x04}
 )
 
 var errCut = errors.New("the filter table of iptables is cut")
@@ -48,18 +66,18 @@ type rule struct {
 }
 
 // save writes a table as iptables-save does, without counters and comments.
-func save(b []byte, h hooks) (string, error) {
+func (l *layout) save(b []byte, h hooks) (string, error) {
 	var rules []rule
 	for at := 0; at < len(b); {
-		if len(b)-at < entryLen {
+		if len(b)-at < l.entry {
 			return "", errCut
 		}
-		target := int(binary.NativeEndian.Uint16(b[at+88:]))
-		next := int(binary.NativeEndian.Uint16(b[at+90:]))
-		if target < entryLen || next < target+partLen || next > len(b)-at {
+		target := int(binary.NativeEndian.Uint16(b[at+l.target:]))
+		next := int(binary.NativeEndian.Uint16(b[at+l.target+2:]))
+		if target < l.entry || next < target+partLen || next > len(b)-at {
 			return "", fmt.Errorf("%w at byte %d", errCut, at)
 		}
-		r, err := entry(b[at:at+next], target)
+		r, err := l.rule(b[at:at+next], target)
 		if err != nil {
 			return "", fmt.Errorf("%w at byte %d", err, at)
 		}
@@ -67,13 +85,13 @@ func save(b []byte, h hooks) (string, error) {
 		rules = append(rules, r)
 		at += next
 	}
-	return write(rules, h), nil
+	return l.write(rules, h), nil
 }
 
 // write has chains first and then their rules. A chain begins at a hook's entry or after
 // the entry with its name, and ends with its policy or an unconditional return, which
 // are no rules.
-func write(rules []rule, h hooks) string {
+func (l *layout) write(rules []rule, h hooks) string {
 	chains := map[uint32]string{} // by where the first rule is
 	underflow := map[uint32]bool{}
 	for i, r := range rules {
@@ -108,7 +126,7 @@ func write(rules []rule, h hooks) string {
 			fmt.Fprintf(&head, ":%s %s [0:0]\n", chain, policy)
 		case last && r.target == "" && r.jump == verdictReturn: // the end of a chain
 		default:
-			body.WriteString("-A " + chain + r.text + verdict(r, chains) + "\n")
+			body.WriteString("-A " + chain + r.text + l.verdict(r, chains) + "\n")
 		}
 	}
 	return "*filter\n" + head.String() + body.String() + "COMMIT\n"
@@ -123,7 +141,7 @@ func isHook(name string) bool {
 	return false
 }
 
-func verdict(r *rule, chains map[uint32]string) string {
+func (l *layout) verdict(r *rule, chains map[uint32]string) string {
 	word := " -j "
 	if r.gotos {
 		word = " -g "
@@ -141,52 +159,58 @@ func verdict(r *rule, chains map[uint32]string) string {
 	if name := chains[uint32(r.jump)]; r.jump >= 0 && name != "" {
 		return word + name
 	}
-	if int(r.jump) == int(r.at)+entryLen+partLen+8 {
+	if int(r.jump) == int(r.at)+l.entry+partLen+8 {
 		return "" // on to the next: no target at all
 	}
 	return word + "?"
 }
 
-// entry reads one entry; target is where its target is.
-func entry(b []byte, target int) (rule, error) {
+// protocols are those that iptables-save knows by name.
+var protocols = map[uint16]string{
+	1: "icmp", 6: "tcp", 17: "udp", 50: "esp", 51: "ah", 58: "ipv6-icmp", 132: "sctp", 136: "udplite",
+}
+
+// rule reads one entry; target is where its target is.
+func (l *layout) rule(b []byte, target int) (rule, error) {
 	ne := binary.NativeEndian
 	var r rule
 	var s strings.Builder
-	inverted := b[83]
 	not := func(bit byte) string {
-		if inverted&bit != 0 {
+		if b[l.inverted]&bit != 0 {
 			return " !"
 		}
 		return ""
 	}
 	for i, o := range []string{"-s", "-d"} {
-		addr, mask := b[4*i:4*i+4], b[8+4*i:12+4*i]
-		if m := binary.BigEndian.Uint32(mask); m != 0 {
-			ones := bits.LeadingZeros32(^m)
-			length := fmt.Sprint(ones)
-			if m<<ones != 0 { // a mask with holes
-				length = netip.AddrFrom4([4]byte(mask)).String()
-			}
-			fmt.Fprintf(&s, "%s %s %v/%s", not([]byte{invertSource, invertDest}[i]), o, netip.AddrFrom4([4]byte(addr)), length)
+		mask := b[(2+i)*l.addr:][:l.addr]
+		if slices.Max(mask) == 0 {
+			continue
 		}
+		ones, whole := net.IPMask(mask).Size()
+		length := fmt.Sprint(ones)
+		if whole == 0 { // a mask with holes
+			length = address(mask)
+		}
+		fmt.Fprintf(&s, "%s %s %s/%s", not([]byte{invertSource, invertDest}[i]), o, address(b[i*l.addr:][:l.addr]), length)
 	}
 	for i, o := range []string{"-i", "-o"} {
-		if name := cString(b[16+16*i : 32+16*i]); name != "" {
+		if name := cString(b[l.names+16*i:][:16]); name != "" {
 			fmt.Fprintf(&s, "%s %s %s", not([]byte{invertIn, invertOut}[i]), o, name)
 		}
 	}
-	if p := ne.Uint16(b[80:]); p != 0 {
-		name := fmt.Sprint(p)
-		if w, ok := map[uint16]string{1: "icmp", 6: "tcp", 17: "udp"}[p]; ok {
-			name = w
+	flags := b[l.flags]
+	if p := ne.Uint16(b[l.proto:]); p != 0 && flags&l.flagProto == l.flagProto {
+		name := protocols[p]
+		if name == "" {
+			name = fmt.Sprint(p)
 		}
 		s.WriteString(not(invertProto) + " -p " + name)
 	}
-	if b[82]&1 != 0 {
+	if flags&l.flagFrag != 0 {
 		s.WriteString(not(invertFrag) + " -f")
 	}
-	r.gotos = b[82]&flagGoto != 0
-	for at := entryLen; at < target; {
+	r.gotos = flags&l.flagGoto != 0
+	for at := l.entry; at < target; {
 		if target-at < partLen {
 			return r, errCut
 		}
@@ -199,6 +223,11 @@ func entry(b []byte, target int) (rule, error) {
 	}
 	r.text = s.String()
 	return r, r.readTarget(b[target:])
+}
+
+func address(b []byte) string {
+	a, _ := netip.AddrFromSlice(b)
+	return a.String()
 }
 
 func (r *rule) readTarget(b []byte) error {
