@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -41,7 +42,8 @@ func (m memory) ReadDir(name string) ([]string, error) {
 	if all == nil {
 		return nil, fs.ErrNotExist
 	}
-	return all, nil
+	slices.Sort(all)
+	return slices.Compact(all), nil
 }
 
 func (m memory) ReadLink(name string) (string, error) {

@@ -15,47 +15,21 @@ import (
 
 const classNet = "sys/class/net"
 
-// netdevs joins the interfaces of sysfs and of netlink. Where sysfs was mounted for
-// another network namespace, its interfaces are others with perhaps the same names:
-// then only netlink's are taken.
+// netdevs joins the interfaces of sysfs and of netlink.
 func (r *reader) netdevs() {
-	names := r.list(classNet, maxNetdevs)
-	names = slices.DeleteFunc(names, func(n string) bool { return n == "bonding_masters" })
-	asked := map[string]snapshot.Netdev{}
-	links := ask[[]snapshot.Netdev](r, source.QueryNetdevs)
-	for _, d := range links.Or(nil) {
-		if d.Name == "" || clean(d.Name) != d.Name || !fs.ValidPath(d.Name) || strings.Contains(d.Name, "/") {
-			r.problem(source.QueryNetdevs, fmt.Sprintf("an interface has the odd name %.60q", d.Name))
-			continue
-		}
-		if _, twice := asked[d.Name]; !twice && len(asked) < maxNetdevs {
-			asked[d.Name] = d
-		}
-	}
-	sysfs := r.sysfsIsOurs(names, asked, links.IsKnown())
-	if !sysfs {
-		names = nil
-	}
-	listed := make(map[string]bool, len(names))
-	for _, n := range names {
-		listed[n] = true
-	}
-	for n := range asked {
-		if !listed[n] {
-			names = append(names, n)
-		}
-	}
+	ours := r.interfaces()
+	names, asked := ours.names, ours.asked
 	if r.opt.Counters {
-		r.counted(names, asked, sysfs)
+		r.counted(ours)
 		return
 	}
 	addrs := ask[map[string][]snapshot.Address](r, source.QueryAddresses).Or(nil)
-	if len(names) == 0 && !links.IsKnown() {
+	if len(names) == 0 && !ours.known {
 		names = r.mentioned(addrs)
 	}
 	agent := r.lldpAgent()
 	for _, n := range names {
-		d := r.netdev(n, asked[n], sysfs)
+		d := r.netdev(n, asked[n], ours.strange[n])
 		d.Addresses = addrs[n]
 		d.DCB.LLDPAgent = agent
 		r.snap.Netdevs = append(r.snap.Netdevs, d)
@@ -70,7 +44,8 @@ var trafficStatistics = []string{"rx_bytes", "rx_dropped", "rx_errors", "rx_pack
 
 // counted reads the counters of interfaces that carry RDMA: those of ports, and what is
 // below a bond or VLAN of theirs, where the hardware counts.
-func (r *reader) counted(names []string, asked map[string]snapshot.Netdev, sysfs bool) {
+func (r *reader) counted(all *interfaces) {
+	names, asked := all.names, all.asked
 	ours := map[string]bool{}
 	for i := range r.snap.Devices {
 		for j := range r.snap.Devices[i].Ports {
@@ -92,7 +67,7 @@ func (r *reader) counted(names []string, asked map[string]snapshot.Netdev, sysfs
 		}
 		d := asked[n]
 		d.Name = n
-		if sysfs {
+		if all.strange[n] == "" {
 			dir := classNet + "/" + n + "/"
 			d.CarrierChanges = value(r, dir+"carrier_changes", unsigned)
 			if !d.Carrier.IsKnown() {
@@ -140,37 +115,18 @@ func (r *reader) mentioned(addrs map[string][]snapshot.Address) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// sysfsIsOurs compares the indices of interfaces in sysfs and netlink.
-func (r *reader) sysfsIsOurs(names []string, asked map[string]snapshot.Netdev, known bool) bool {
-	if !known {
-		return true
-	}
-	strange := len(names) > 0
-	for _, n := range names {
-		d, ok := asked[n]
-		index := quiet(r, classNet+"/"+n+"/ifindex", number)
-		if ok && (!index.IsKnown() || d.Index.Or(-1) == index.Or(-2)) {
-			// The loopback interface has index 1 in every namespace.
-			if n != "lo" || len(names) == 1 {
-				return true
-			}
-		}
-	}
-	if strange && len(asked) > 0 {
-		r.problem(classNet, "shows the interfaces of another network namespace: mount sysfs anew in this one")
-		return false
-	}
-	return true
-}
-
-func (r *reader) netdev(name string, asked snapshot.Netdev, sysfs bool) snapshot.Netdev {
+func (r *reader) netdev(name string, asked snapshot.Netdev, strange string) snapshot.Netdev {
 	d := asked
 	d.Name = name
-	if sysfs {
+	if strange == "" {
 		r.fromSysfs(&d)
+	} else {
+		d.SpeedMbps = snapshot.Unreadable[int64](strange)
+		d.Duplex = snapshot.Unreadable[string](strange)
+		d.Virtual = snapshot.Unreadable[bool](strange)
 	}
 	r.ethtool(&d)
-	r.dcb(&d, sysfs)
+	r.dcb(&d, strange == "")
 	return d
 }
 

@@ -213,6 +213,9 @@ func (r *reader) netdevOf(d *snapshot.Device, p *snapshot.Port, ports int) {
 		p.Netdev = parent
 		return
 	}
+	if r.interfaces().foreign { // and so would be these
+		return
+	}
 	if names, _ := r.tryList(classInfiniband+"/"+d.Name+"/device/net", maxNetdevs); len(names) == 1 {
 		p.Netdev = snapshot.Known(names[0])
 	}

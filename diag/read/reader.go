@@ -35,6 +35,7 @@ type reader struct {
 	bytes     int
 	dropped   int // problems beyond the limit
 	spent     bool
+	nets      *interfaces // once they are asked for
 }
 
 // errSpent is every answer after a bound of the snapshot was reached; it is a problem

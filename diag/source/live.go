@@ -34,6 +34,7 @@ type AppConfig struct {
 type Live struct {
 	cfg            LiveConfig
 	sys, proc, dev *tree
+	threads        bool // proc has the network namespace of each thread
 
 	mu      sync.Mutex
 	clients clients
@@ -71,6 +72,8 @@ func NewLive(cfg LiveConfig) (*Live, error) {
 			*t.to = tree
 		}
 	}
+	_, err := l.proc.root.Stat("thread-self/net")
+	l.threads = err == nil
 	return l, nil
 }
 
@@ -100,6 +103,10 @@ func (l *Live) in(name string) (*tree, string, error) {
 	case "sys":
 		return l.sys, rest, nil
 	case "proc":
+		// proc/net is the namespace of the first thread, not of the one that asks.
+		if of, ok := strings.CutPrefix(rest, "net/"); ok && l.threads {
+			rest = "thread-self/net/" + of
+		}
 		return l.proc, rest, nil
 	}
 	return nil, "", ErrNoEntry
