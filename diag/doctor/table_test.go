@@ -419,6 +419,14 @@ var moreRows = []row{
 	when("A16", doctor.Fail, func(w *world) {
 		w.app().Log = []string{"libibverbs: Warning: couldn't load driver 'libmlx5-rdmav34.so'"}
 	}),
+	when("A17", doctor.Warn, printed("reg_mr", 12)),
+	when("A18", doctor.Warn, printed("reg_mr", 22)),
+	when("A19", doctor.Warn, completion(4)),
+	when("A19", doctor.Warn, completion(1)),
+	when("A20", doctor.Warn, printed("modify_qp", 110)),
+	when("A21", doctor.Warn, printed("create_qp", 22)),
+	when("A21", doctor.Warn, printed("create_cq", 22)),
+	when("A22", doctor.Warn, printed("cm", 111)),
 	when("N05", doctor.Warn, func(w *world) {
 		strictFilter(w)
 		w.after.Netdevs[1].Addresses = []snapshot.Address{{Prefix: "10.0.0.3/24"}}
