@@ -31,6 +31,8 @@ var appFacts = map[string]fact{
 		return none("log", "no log was given (--log FILE)")
 	}},
 
+	"port.gid_mixed":       {doc: "whether queue pairs of the port use different GID indexes; those of the kernel do not tell", each: ofPort, get: mixed(func(q *snapshot.QP) snapshot.Value[int] { return q.GIDIndex })},
+	"port.class_mixed":     {doc: "whether queue pairs of the port have different traffic classes; those of the kernel do not tell", each: ofPort, get: mixed(func(q *snapshot.QP) snapshot.Value[int] { return q.TrafficClass })},
 	"port.gid_index":       {doc: "GID index in use: of the program, its environment or a queue pair", each: ofPort, get: gidIndex},
 	"port.gid":             {doc: "the GID of this index", each: ofPort, get: gidRow(func(g *snapshot.GID) snapshot.Value[string] { return snapshot.Known(g.GID) })},
 	"port.gid_type":        {doc: "its type, RoCE v2 or IB/RoCE v1", each: ofPort, get: gidRow(func(g *snapshot.GID) snapshot.Value[string] { return g.Type })},
@@ -148,15 +150,60 @@ func gidIndex(s *scope) reading {
 			return is(v, "the program")
 		}
 	}
-	if s.now.dev != nil && s.now.qp == nil {
-		qps, _ := s.now.dev.QPs.Get()
-		for i := range qps {
-			if v, ok := qps[i].GIDIndex.Get(); ok {
-				return is(v, fmt.Sprintf("%s QP %d", s.now.dev.Name, qps[i].LQPN))
-			}
+	if s.now.qp == nil {
+		if r, ok := ofQPs(s, "GID indexes", func(q *snapshot.QP) snapshot.Value[int] { return q.GIDIndex }); ok {
+			return r
 		}
 	}
 	return none("", "no GID index is known: of a program, its environment or a queue pair")
+}
+
+// ofQPs is what the connected queue pairs of a port say, in one voice; ok is false where
+// none says anything.
+func ofQPs(s *scope, what string, get func(*snapshot.QP) snapshot.Value[int]) (r reading, ok bool) {
+	first, n, all := qpValues(s, get)
+	switch {
+	case n == 0:
+		return r, false
+	case len(all) > 1:
+		return none("", "queue pairs of %s use different %s: %s", s.name(), what, format(all)), true
+	}
+	return is(all[0], fmt.Sprintf("%s QP %d", s.now.dev.Name, first)), true
+}
+
+// qpValues are the different values of the queue pairs of a port, the number of the
+// first that has one, and how many have.
+func qpValues(s *scope, get func(*snapshot.QP) snapshot.Value[int]) (first uint32, n int, all []any) {
+	if s.now.dev == nil {
+		return 0, 0, nil
+	}
+	qps, _ := s.now.dev.QPs.Get()
+	for i := range qps {
+		v, ok := get(&qps[i]).Get()
+		if !ok || s.now.port != nil && qps[i].Port != 0 && qps[i].Port != s.now.port.Number {
+			continue
+		}
+		if n == 0 {
+			first = qps[i].LQPN
+		}
+		if n++; len(all) <= maxNamed && !slices.Contains(all, any(v)) {
+			all = append(all, v)
+		}
+	}
+	return first, n, all
+}
+
+func mixed(get func(*snapshot.QP) snapshot.Value[int]) func(*scope) reading {
+	return func(s *scope) reading {
+		if s.now.port == nil {
+			return none("", "no RDMA port on it")
+		}
+		_, n, all := qpValues(s, get)
+		if n == 0 {
+			return none("", "no queue pair of %s tells it", s.now.dev.Name)
+		}
+		return is(len(all) > 1, s.now.dev.Name+" queue pairs")
+	}
 }
 
 // chosenGID is the row of the GID table in use; nil with a reading if there is none.

@@ -139,6 +139,11 @@ func appTrafficClass(s *scope) reading {
 			return is(tc, portPath(s, "tc/1/traffic_class"))
 		}
 	}
+	if s.now.qp != nil {
+		if tc, ok := s.now.qp.TrafficClass.Get(); ok {
+			return is(tc, s.name())
+		}
+	}
 	if a := s.app(); a != nil {
 		if tc, ok := a.TrafficClass.Get(); ok {
 			return is(tc, "traffic class of the program")
@@ -151,17 +156,9 @@ func appTrafficClass(s *scope) reading {
 			}
 		}
 	}
-	if s.now.qp != nil {
-		if tc, ok := s.now.qp.TrafficClass.Get(); ok {
-			return is(tc, s.name())
-		}
-	}
-	if s.now.dev != nil && s.now.qp == nil {
-		qps, _ := s.now.dev.QPs.Get()
-		for i := range qps {
-			if tc, ok := qps[i].TrafficClass.Get(); ok {
-				return is(tc, fmt.Sprintf("%s QP %d", s.now.dev.Name, qps[i].LQPN))
-			}
+	if s.now.qp == nil {
+		if r, ok := ofQPs(s, "traffic classes", func(q *snapshot.QP) snapshot.Value[int] { return q.TrafficClass }); ok {
+			return r
 		}
 	}
 	if s.now.port != nil {

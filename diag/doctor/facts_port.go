@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/verbena-rdma/verbena/diag/snapshot"
@@ -55,7 +56,9 @@ var portFacts = map[string]fact{
 	"qp.type":     qpFact("RC, UC, UD, …", func(q *snapshot.QP) snapshot.Value[string] { return snapshot.Known(q.Type) }),
 	"qp.state":    qpFact("RESET, INIT, RTR, RTS, SQD, SQE, ERR", func(q *snapshot.QP) snapshot.Value[string] { return snapshot.Known(q.State) }),
 	"qp.path_mtu": qpFact("path MTU in bytes", func(q *snapshot.QP) snapshot.Value[int] { return q.PathMTU }),
-	"qp.comm":     qpFact("program", func(q *snapshot.QP) snapshot.Value[string] { return snapshot.Known(q.Comm) }),
+	"qp.comm":     qpFact("program", func(q *snapshot.QP) snapshot.Value[string] { return snapshot.Known(cmp.Or(q.Comm, "its program")) }),
+
+	"qp.traffic_class": qpFact("traffic class of its address vector", func(q *snapshot.QP) snapshot.Value[int] { return q.TrafficClass }),
 }
 
 func knownUnlessEmpty(s string) snapshot.Value[string] {

@@ -419,6 +419,11 @@ var moreRows = []row{
 	when("A16", doctor.Fail, func(w *world) {
 		w.app().Log = []string{"libibverbs: Warning: couldn't load driver 'libmlx5-rdmav34.so'"}
 	}),
+	when("L05 qp", doctor.Fail, all(noAppClass, func(w *world) { secondQP(w, 3, 106); w.qp().TrafficClass = snapshot.Known(0) })),
+	when("L14 qp", doctor.Fail, all(noAppIndex, func(w *world) { secondQP(w, 3, 106); w.qp().GIDIndex = snapshot.Known(0) })),
+	when("L14 qp", doctor.Fail, all(noAppIndex, func(w *world) { secondQP(w, 3, 106); w.qp().GIDIndex = snapshot.Known(200) })),
+	when("L14 qp", doctor.Warn, all(noAppIndex, func(w *world) { secondQP(w, 3, 106); w.qp().GIDIndex = snapshot.Known(1) })),
+	{"L13 qp", func(w *world, n float64) { w.peerAfter.Devices[0].Ports[0].ActiveMTU = snapshot.Known(int(n)) }, 2048, doctor.Fail, 4096, doctor.Pass},
 	when("A17", doctor.Warn, printed("reg_mr", 12)),
 	when("A18", doctor.Warn, printed("reg_mr", 22)),
 	when("A19", doctor.Warn, completion(4)),
@@ -453,6 +458,22 @@ var moreRows = []row{
 		w.net().DCB.RP = snapshot.Known(snapshot.Congestion{Enabled: map[int]bool{3: false}})
 	}),
 }
+
+// qp is the queue pair of the good host; secondQP puts one beside it.
+func (w *world) qp() *snapshot.QP {
+	qps, _ := w.dev().QPs.Get()
+	return &qps[0]
+}
+
+func secondQP(w *world, index, class int) {
+	qps, _ := w.dev().QPs.Get()
+	q := qps[0]
+	q.LQPN, q.GIDIndex, q.TrafficClass = 18, snapshot.Known(index), snapshot.Known(class)
+	w.dev().QPs = snapshot.Known([]snapshot.QP{qps[0], q})
+}
+
+func noAppClass(w *world) { w.app().TrafficClass = snapshot.Value[int]{} }
+func noAppIndex(w *world) { w.app().GIDIndex = snapshot.Value[int]{} }
 
 // np, rp and peerNP set one parameter of DCQCN, and leave the others.
 func np(w *world, name string, n float64)     { setParam(&w.net().DCB.NP, name, n) }

@@ -120,3 +120,29 @@ func TestEventsAreBounded(t *testing.T) {
 		t.Errorf("%d events, the last of line %d", len(got), got[len(got)-1].Line)
 	}
 }
+
+// What programs print of their choices, where they say one thing.
+func TestChosen(t *testing.T) {
+	for _, c := range []struct {
+		log  string
+		want joblog.Settings
+	}{
+		{"n1:1:2 [0] NCCL INFO NCCL_IB_GID_INDEX set by environment to 3.\nn1:1:2 [0] NCCL INFO NCCL_IB_TC set by environment to 106.", joblog.Settings{GIDIndex: snapshot.Known(3), TrafficClass: snapshot.Known(106)}},
+		{"NCCL INFO NET/IB: Dev 0 Port 1 qpn 77 mtu 5 GID 3 (0/0)", joblog.Settings{GIDIndex: snapshot.Known(3)}},
+		{"NCCL INFO NET/IB: NCCL Dev 0 IbDev 0 Port 1 qpn 1042 mtu 3 query_ece={supported=0} GID 1 (80FE/1) fifoRkey=0x1", joblog.Settings{GIDIndex: snapshot.Known(1)}},
+		{"NCCL INFO NCCL_IB_TC set by environment to 106.\nNCCL INFO NCCL_IB_TC set by environment to 0.", joblog.Settings{}},
+		{"Call to ibv_modify_qp failed with 110 Connection timed out, next state RTR, local GID index 1, local GID fe80::1", joblog.Settings{GIDIndex: snapshot.Known(1)}},
+		{"NET/IB Call to ibv_modify_qp failed with 110 Connection timed out, next state RTR, local GID index 1, local GID fe80::1", joblog.Settings{GIDIndex: snapshot.Known(1)}},
+		{
+			" Dual-port       : OFF          Device         : mlx5_0\n Mtu             : 1024[B]\n Link type       : Ethernet\n GID index       : 3\n Max inline data : 0[B]",
+			joblog.Settings{GIDIndex: snapshot.Known(3), PathMTU: snapshot.Known(1024), Device: snapshot.Known("mlx5_0")},
+		},
+		{" Dual-port       : OFF\t\tDevice         : siw_ens33\n Mtu             : 1024[B]\n Gid index       : 0", joblog.Settings{GIDIndex: snapshot.Known(0), PathMTU: snapshot.Known(1024), Device: snapshot.Known("siw_ens33")}},
+		{"NCCL_IB_TC set by environment to 99999999999999999999\n GID index : many\n Mtu : 12345678[B]\n Device : ", joblog.Settings{}},
+		{strings.Repeat("NET/IB qpn 1 mtu 1 ", 10_000), joblog.Settings{}},
+	} {
+		if got := joblog.Chosen(strings.Split(c.log, "\n")); got != c.want {
+			t.Errorf("%.80q gave %+v, want %+v", c.log, got, c.want)
+		}
+	}
+}
