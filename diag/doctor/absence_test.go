@@ -226,7 +226,11 @@ func TestAbsenceIsNoFinding(t *testing.T) {
 				continue
 			}
 			l.set(true)
-			for _, f := range doctor.Examine(w.input(), rules).Findings {
+			r := doctor.Examine(w.input(), rules)
+			if len(r.Faults) > 0 {
+				t.Errorf("without %s: %+v", l.name, r.Faults)
+			}
+			for _, f := range r.Findings {
 				t.Errorf("without %s: %s %s at %s by %s", l.name, f.Status, f.Rule, f.Where, f.Condition)
 			}
 			l.set(false)

@@ -55,6 +55,9 @@ func TestPublicCases(t *testing.T) {
 	for i := range cases {
 		c := &cases[i]
 		r := doctor.Examine(c.in, rules)
+		if len(r.Faults) > 0 {
+			t.Errorf("%s: %+v", c.name, r.Faults)
+		}
 		at := position(r.Findings, c.Answer.Root)
 		if at == 0 {
 			first++
@@ -350,6 +353,9 @@ func TestHealthyHosts(t *testing.T) {
 	readme(t, "README.zh-CN.md", fmt.Sprintf("%d 台健康主机", len(cases)))
 	for i := range cases {
 		r := doctor.Examine(cases[i].in, rules)
+		if len(r.Faults) > 0 {
+			t.Errorf("%s: %+v", cases[i].name, r.Faults)
+		}
 		for _, f := range r.Findings {
 			if f.Status == doctor.Fail {
 				t.Errorf("%s: %s fails at %s: %v", cases[i].name, f.Rule, f.Where, f.Evidence)

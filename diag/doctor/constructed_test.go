@@ -18,6 +18,9 @@ func TestConstructedHosts(t *testing.T) {
 	for i := range cases {
 		c := &cases[i]
 		r := doctor.Examine(c.in, rules)
+		if len(r.Faults) > 0 {
+			t.Errorf("%s: %+v", c.name, r.Faults)
+		}
 		if len(c.Answer.Root) > 0 {
 			sick++
 			if position(r.Findings, c.Answer.Root) != 0 {

@@ -113,13 +113,21 @@ func counterAt(s *scope, m *moment, name string, prio []int) (snapshot.Value[uin
 
 // pauseAt reads PFC counters of the interface: of one priority, or of all with -1.
 func pauseAt(s *scope, m *moment, name string, prio []int) (snapshot.Value[uint64], string) {
-	if m.net == nil {
+	var pfc *counter.PFC
+	place, who := "", ""
+	switch {
+	case m.dev != nil && m.port != nil && m.dev.Kind == snapshot.Verbena && (m.net == nil || !s.work.pfc(m.net).Any): // an Ethernet port of its own
+		own := counter.PFCOfPort(m.port)
+		pfc, who = &own, m.dev.Name
+		place = who + " counters"
+	case m.net == nil:
 		return snapshot.Unreadable[uint64](noNetdev().why), ""
+	default:
+		pfc, who = s.work.pfc(m.net), m.net.Name
+		place = "ethtool -S " + who
 	}
-	place := "ethtool -S " + m.net.Name
-	pfc := s.work.pfc(m.net)
 	if !pfc.Any {
-		return snapshot.Unreadable[uint64]("no PFC counters of " + m.net.Name), place
+		return snapshot.Unreadable[uint64]("no PFC counters of " + who), place
 	}
 	from, to := 0, 8
 	switch {
@@ -140,7 +148,7 @@ func pauseAt(s *scope, m *moment, name string, prio []int) (snapshot.Value[uint6
 		}
 	}
 	if !sum.IsKnown() {
-		return snapshot.Unreadable[uint64](m.net.Name + " does not count it"), place
+		return snapshot.Unreadable[uint64](who + " does not count it"), place
 	}
 	if to-from == 1 {
 		place += fmt.Sprintf(", priority %d", from)

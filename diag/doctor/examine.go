@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/expr-lang/expr/vm"
 
@@ -46,6 +47,7 @@ type Finding struct {
 	ExplainedBy []string `json:"explained_by,omitempty"`
 
 	rule   *Rule
+	faulty bool // the rule itself is wrong
 	at     moment
 	fixes  []rendered
 	verify rendered
@@ -63,6 +65,16 @@ type Report struct {
 	Passed   []Finding `json:"passed"`
 	// Problems are places of the snapshot that could not be read.
 	Problems []snapshot.Problem `json:"problems,omitempty"`
+	// Faults are rules that could not be judged for a mistake of theirs.
+	Faults []RuleFault `json:"faults,omitempty"`
+}
+
+// RuleFault is a mistake in a rule that shows only when it is judged: an expression of
+// the wrong type.
+type RuleFault struct {
+	Rule  string `json:"rule"`
+	Place string `json:"place"` // file and line
+	Why   string `json:"why"`
 }
 
 // Examine holds a host against rules.
@@ -97,6 +109,9 @@ func Examine(in Input, rules []*Rule) *Report {
 func (r *Report) add(f Finding) {
 	switch f.Status {
 	case Skip:
+		if fault := (RuleFault{f.Rule, f.rule.place, f.Missing}); f.faulty && !slices.Contains(r.Faults, fault) {
+			r.Faults = append(r.Faults, fault)
+		}
 		r.Skipped = append(r.Skipped, f)
 	case Pass:
 		r.Passed = append(r.Passed, f)
@@ -109,9 +124,13 @@ func (r *Report) add(f Finding) {
 func judge(r *Rule, s *scope) (Finding, bool) {
 	f := Finding{Rule: r.ID, Title: r.Title, Step: r.Step, Where: s.name(), rule: r, at: s.now}
 	skip := func(err error) (Finding, bool) {
-		f.Status, f.Missing = Skip, oneLine(err.Error())
+		f.Status = Skip
 		if u, ok := isUnknown(err); ok {
 			f.Missing = u.Error()
+		} else {
+			f.faulty = true
+			first, _, _ := strings.Cut(err.Error(), "\n") // an excerpt of the expression follows
+			f.Missing = oneLine(first)
 		}
 		return f, true
 	}

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -38,6 +39,8 @@ type env struct {
 	Event func(kind string, codes ...int) (bool, error)  `expr:"event"`
 	Limit map[string]float64                             `expr:"limit"`
 	Let   func(name string) (any, error)                 `expr:"let_value"`
+
+	Quotient func(a, b any) (float64, error) `expr:"quotient"`
 }
 
 // unknown is the error of a fact that the snapshot does not have.
@@ -73,6 +76,7 @@ func (p *factPatcher) Visit(node *ast.Node) {
 	case *ast.MemberNode:
 		name, ok := dotted(n)
 		if !ok {
+			p.checkLimit(n)
 			return
 		}
 		p.checkFact(name, n)
@@ -94,6 +98,10 @@ func (p *factPatcher) Visit(node *ast.Node) {
 			if s, ok := n.Arguments[0].(*ast.StringNode); ok && !isCounter(s.Value) {
 				p.fail(n, fmt.Sprintf("%s(%q): no counter of this name", id.Value, s.Value))
 			}
+		}
+	case *ast.BinaryNode:
+		if n.Operator == "/" || n.Operator == "%" {
+			p.checkDivisor(node, n)
 		}
 	case *ast.BuiltinNode:
 		if !slices.Contains(builtins, n.Name) {
@@ -149,6 +157,65 @@ func (p *factPatcher) checkFact(name string, n ast.Node) {
 	case !f.available(p.rule.Each):
 		p.fail(n, fmt.Sprintf("%s is not to be had where each is %s", name, p.rule.Each))
 	}
+}
+
+// checkLimit refuses a limit that the rule does not have: it would be 0.
+func (p *factPatcher) checkLimit(n *ast.MemberNode) {
+	id, ok := n.Node.(*ast.IdentifierNode)
+	if !ok || id.Value != "limit" {
+		return
+	}
+	name, ok := n.Property.(*ast.StringNode)
+	switch {
+	case !ok:
+		p.fail(n, "a limit is written limit.name")
+	default:
+		if _, ok := p.rule.Limits[name.Value]; !ok {
+			p.fail(n, fmt.Sprintf("limits has no %s; it has %s", name.Value, cmp.Or(strings.Join(sortedKeys(p.rule.Limits), ", "), "none")))
+		}
+	}
+}
+
+// checkDivisor refuses a divisor that is 0, and lets one that may become 0 end the rule:
+// a quotient without an end is above every threshold.
+func (p *factPatcher) checkDivisor(node *ast.Node, n *ast.BinaryNode) {
+	switch d := n.Right.(type) {
+	case *ast.IntegerNode:
+		if d.Value == 0 {
+			p.fail(n, "it divides by 0")
+		}
+	case *ast.FloatNode:
+		if d.Value == 0 {
+			p.fail(n, "it divides by 0")
+		}
+	default:
+		if n.Operator == "/" {
+			ast.Patch(node, &ast.CallNode{Callee: &ast.IdentifierNode{Value: "quotient"}, Arguments: []ast.Node{n.Left, n.Right}})
+		}
+	}
+}
+
+// quotient divides numbers.
+func quotient(a, b any) (float64, error) {
+	x, ok := number(a)
+	y, ok2 := number(b)
+	switch {
+	case !ok || !ok2:
+		return 0, fmt.Errorf("%s / %s: both must be numbers", format(a), format(b))
+	case y == 0:
+		return 0, &unknown{"division", "by 0"}
+	}
+	return x / y, nil
+}
+
+func number(v any) (float64, bool) {
+	switch x := v.(type) {
+	case int:
+		return float64(x), true
+	case float64:
+		return x, true
+	}
+	return 0, false
 }
 
 func (p *factPatcher) fail(n ast.Node, why string) {

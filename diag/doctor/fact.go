@@ -102,7 +102,7 @@ func (t *trace) add(e Evidence) {
 
 // environment makes the env of an expression over a scope, recording what is read.
 func environment(r *Rule, s *scope, t *trace) *env {
-	e := &env{Limit: r.Limits}
+	e := &env{Limit: r.Limits, Quotient: quotient}
 	e.Fact = func(name string) (any, error) { return readFact(s, name, t) }
 	e.Known = func(name string) bool {
 		_, err := readFact(s, name, &trace{})

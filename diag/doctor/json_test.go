@@ -19,7 +19,7 @@ import (
 // The names in the doctor's JSON, as docs/doctor.md promises them: always there, and
 // those that may be left out.
 var (
-	reportNames   = [2]string{"findings host passed skipped window_seconds", "peer problems program"}
+	reportNames   = [2]string{"findings host passed skipped window_seconds", "faults peer problems program"}
 	findingNames  = [2]string{"places rule status step title where", "cause condition confidence evidence explained_by fix missing processes verify why"}
 	programNames  = [2]string{"matching name processes", ""}
 	evidenceNames = [2]string{"value what", "before place where"}

@@ -103,6 +103,9 @@ func (r *Report) tail(b *strings.Builder, verbose bool) {
 		b.WriteString(" (--verbose says what was skipped and why)")
 	}
 	b.WriteByte('\n')
+	for _, f := range r.Faults {
+		fmt.Fprintf(b, "%s: rule %s could not be judged: %s\n", f.Place, f.Rule, f.Why)
+	}
 	for i := range r.Problems {
 		fmt.Fprintf(b, "could not read %s: %s\n", r.Problems[i].Place, r.Problems[i].Why)
 	}

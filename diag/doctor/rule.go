@@ -128,48 +128,42 @@ func Parse(name string, text []byte) ([]*Rule, error) {
 	if err := yaml.UnmarshalWithOptions(text, &rules, yaml.Strict()); err != nil {
 		return nil, yamlError(name, err)
 	}
-	if len(rules) > maxRules {
+	switch {
+	case len(rules) == 0:
+		return nil, fmt.Errorf("%s:1: no rule is in it; %s", name, fileForm)
+	case len(rules) > maxRules:
 		return nil, fmt.Errorf("%s: %d rules, must be at most %d", name, len(rules), maxRules)
 	}
+	lines := newRuleLines(text)
+	first := map[ruleKey]*Rule{}
 	for i, r := range rules {
 		if r == nil {
-			return nil, fmt.Errorf("%s: rule %d is empty", name, i+1)
+			return nil, fmt.Errorf("%s:%d: rule %d is empty; %s", name, lines.begin(i), i+1, fileForm)
 		}
-		r.place = fmt.Sprintf("%s:%d", name, lineOf(text, r.ID))
+		r.place = fmt.Sprintf("%s:%d", name, lines.begin(i))
 		if err := r.check(); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s:%d: rule %s: %w", name, lines.of(i, err.Error()), r.ID, err)
 		}
+		key := ruleKey{r.ID, r.Each}
+		if twin := first[key]; twin != nil {
+			return nil, fmt.Errorf("%s: rule %s for each %s is there already, at %s", r.place, r.ID, r.Each, twin.place)
+		}
+		first[key] = r
 	}
 	return rules, nil
 }
 
-// lineOf returns the line on which a rule begins; 0 if it is not to be found.
-func lineOf(text []byte, id string) int {
-	for i, line := range strings.Split(string(text), "\n") {
-		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "- id:"); ok && strings.Trim(strings.TrimSpace(rest), `"'`) == id {
-			return i + 1
-		}
-	}
-	return 0
+// ruleKey is what tells rules apart: several may share an id where they look at
+// different kinds of things.
+type ruleKey struct {
+	id   string
+	each Each
 }
 
-// yamlError makes one line of an error of the YAML reader.
-func yamlError(name string, err error) error {
-	var e yaml.Error
-	if errors.As(err, &e) {
-		if tk := e.GetToken(); tk != nil && tk.Position != nil {
-			return fmt.Errorf("%s:%d:%d: %s", name, tk.Position.Line, tk.Position.Column, e.GetMessage())
-		}
-	}
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	return fmt.Errorf("%s: %s", name, first)
-}
-
-// check holds a rule against the format and compiles it.
+// check holds a rule against the format and compiles it. The error begins with the
+// field that it is about.
 func (r *Rule) check() error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%s: rule %s: %s", r.place, r.ID, fmt.Sprintf(format, args...))
-	}
+	bad := fmt.Errorf
 	if r.Scope == "" {
 		r.Scope = Both
 	}
@@ -180,7 +174,7 @@ func (r *Rule) check() error {
 	case !ruleID.MatchString(r.ID):
 		return bad("id is %q, must be a capital letter and two or three digits", r.ID)
 	case r.Title == "":
-		return bad("no title")
+		return bad("title must be set")
 	case r.Step < 1 || r.Step > 5:
 		return bad("step is %d, must be 1 to 5", r.Step)
 	case !r.Each.valid():
@@ -189,16 +183,18 @@ func (r *Rule) check() error {
 		return bad("scope is %q, must be both, hardware, software or ours", r.Scope)
 	case len(r.Fail) == 0 && len(r.Warn) == 0 && len(r.Info) == 0:
 		return bad("none of fail, warn and info is set")
-	case r.Confidence <= 0 || r.Confidence > 1 || r.SureConfidence <= 0 || r.SureConfidence > 1:
-		return bad("confidence is %v and sure_confidence %v, must be above 0 and at most 1", r.Confidence, r.SureConfidence)
+	case r.Confidence <= 0 || r.Confidence > 1:
+		return bad("confidence is %v, must be above 0 and at most 1", r.Confidence)
+	case r.SureConfidence <= 0 || r.SureConfidence > 1:
+		return bad("sure_confidence is %v, must be above 0 and at most 1", r.SureConfidence)
 	case len(r.Let) > maxLets:
-		return bad("%d names in let, must be at most %d", len(r.Let), maxLets)
+		return bad("let has %d names, must be at most %d", len(r.Let), maxLets)
 	case r.Cause == "" || r.Why == "" || len(r.Fix) == 0:
 		return bad("cause, why and fix must be set")
 	}
 	for i := range r.Fix {
 		if err := r.Fix[i].check(); err != nil {
-			return bad("%s", err)
+			return err
 		}
 	}
 	for _, id := range r.Explains {
@@ -207,7 +203,7 @@ func (r *Rule) check() error {
 		}
 	}
 	if err := r.compile(); err != nil {
-		return bad("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return nil
 }

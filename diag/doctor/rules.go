@@ -35,23 +35,19 @@ func Builtin() ([]*Rule, error) {
 // different kinds of things. With replace, a rule of the same id and kind takes the
 // place of the old one; without, it is an error.
 func Merge(all, more []*Rule, replace bool) ([]*Rule, error) {
-	type key struct {
-		id   string
-		each Each
-	}
-	at := map[key]int{}
+	at := map[ruleKey]int{}
 	for i, r := range all {
-		at[key{r.ID, r.Each}] = i
+		at[ruleKey{r.ID, r.Each}] = i
 	}
 	for _, r := range more {
-		i, ok := at[key{r.ID, r.Each}]
+		i, ok := at[ruleKey{r.ID, r.Each}]
 		switch {
 		case ok && !replace:
 			return nil, fmt.Errorf("%s: rule %s is there already, at %s", r.place, r.ID, all[i].place)
 		case ok:
 			all[i] = r
 		default:
-			at[key{r.ID, r.Each}] = len(all)
+			at[ruleKey{r.ID, r.Each}] = len(all)
 			all = append(all, r)
 		}
 	}
