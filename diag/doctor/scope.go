@@ -180,7 +180,7 @@ func (w *work) same(h *snapshot.Snapshot, now *moment) *moment {
 	m := &moment{host: h}
 	ix := w.index(h)
 	if now.dev != nil {
-		if m.dev = h.Device(now.dev.Name); m.dev == nil {
+		if m.dev = h.Same(now.dev); m.dev == nil {
 			return nil
 		}
 	}

@@ -215,7 +215,7 @@ func topPorts(w snapshot.Window) []TopPort {
 // earlier is the same port in the earlier snapshot, empty without.
 func earlier(w snapshot.Window, d *snapshot.Device, p *snapshot.Port) snapshot.Port {
 	if w.Before != nil {
-		if e := w.Before.Device(d.Name); e != nil {
+		if e := w.Before.Same(d); e != nil {
 			if q := port(e, p.Number); q != nil {
 				return *q
 			}
@@ -292,8 +292,8 @@ func topQPs(w snapshot.Window) (all []TopQP, left int) {
 	}
 	for i := range w.After.Devices {
 		d := &w.After.Devices[i]
-		b := w.Before.Device(d.Name)
-		if b == nil || b.PID != d.PID {
+		b := w.Before.Same(d)
+		if b == nil {
 			continue
 		}
 		was := map[uint32]*snapshot.QP{}

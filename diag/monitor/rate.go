@@ -61,13 +61,10 @@ func rates(before, after *snapshot.Snapshot, seconds float64) []point {
 			out = append(out, point{key{plot, device, line}, float64(d) * factor / seconds})
 		}
 	}
-	earlier, labels := map[string]*snapshot.Device{}, after.Labels()
-	for i, l := range before.Labels() {
-		earlier[l] = &before.Devices[i]
-	}
+	labels := after.Labels()
 	for i := range after.Devices {
 		d := &after.Devices[i]
-		was := earlier[labels[i]]
+		was := before.Same(d)
 		if was == nil {
 			continue
 		}

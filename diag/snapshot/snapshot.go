@@ -79,6 +79,30 @@ func (s *Snapshot) Device(name string) *Device {
 	return nil
 }
 
+// Same returns the device that d, of another snapshot of the host, is here; nil if it is
+// not there. The kernel's devices are known by their names. Those of processes change
+// names when others close; they are known by the process and their GUID.
+func (s *Snapshot) Same(d *Device) *Device {
+	named := s.Device(d.Name)
+	if d.PID == 0 || named != nil && named.isOf(d) {
+		if named != nil && named.PID != d.PID {
+			return nil
+		}
+		return named
+	}
+	for i := range s.Devices {
+		if s.Devices[i].isOf(d) {
+			return &s.Devices[i]
+		}
+	}
+	return nil
+}
+
+// isOf reports whether two devices of processes are one.
+func (d *Device) isOf(o *Device) bool {
+	return d.PID == o.PID && d.NodeGUID.Or("") == o.NodeGUID.Or("")
+}
+
 // Labels returns a name for each device that no other one has: its name, and where
 // several processes hold devices of one name, the process with it, or else a number.
 func (s *Snapshot) Labels() []string {
