@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -238,6 +239,7 @@ func (c *Config) check() error {
 		{"-Q", c.CQMod, 0, maxCQMod},
 		{"-I", c.Inline, -1, maxInline},
 		{"-x", c.GIDIndex, -1, maxGIDIndex},
+		{"--shards", c.Shards, 0, verbs.MaxShards},
 		{"-X", c.Vector, -1, max(c.Shards, 1) - 1},
 		{"-o", c.OutReads, 0, 255},
 		{"-u", int(c.Timeout), 0, 31},
@@ -258,6 +260,9 @@ func (c *Config) check() error {
 	case 0, 256, 512, 1024, 2048, 4096:
 	default:
 		return usage("-m %d: must be 256, 512, 1024, 2048 or 4096", c.MTU)
+	}
+	if most := cmp.Or(c.MTU, ib.MTU4096.Bytes()); c.Conn == ib.UD && c.SizeSet && !c.All && c.Size > uint64(most) {
+		return usage("-s %d: on UD a message is one packet, at most the path MTU of %d bytes", c.Size, most)
 	}
 	type rule struct {
 		broken bool

@@ -46,10 +46,10 @@ const finishTimeout = 2 * time.Second
 // there. The outcome is never nil.
 func Run(ctx context.Context, cfg Config) (*Outcome, error) {
 	o := new(Outcome)
-	cfg.shard()
 	if err := cfg.Complete(); err != nil {
 		return o, err
 	}
+	cfg.shard()
 	if cfg.Clock == nil {
 		cfg.Clock = clock.NewReal()
 	}
@@ -145,9 +145,15 @@ func (t *test) run(ctx context.Context) error {
 func (t *test) meet(ctx context.Context) (err error) {
 	c := t.cfg
 	wantIndex := c.GIDIndex >= 0 || c.IPv6
-	if t.server && c.Device != "" { // fail before waiting
-		if t.dev, err = openDevice(c.Open, c.Device, wantIndex, netip.Addr{}, netip.Addr{}, true); err != nil {
+	if c.Device != "" { // fail before waiting, and before the peer begins
+		if t.dev, err = openDevice(c.Open, c.Device, wantIndex, netip.Addr{}, netip.Addr{}, t.server); err != nil {
 			return err
+		}
+		if wantIndex {
+			if _, err = chooseGID(t.dev, c.GIDIndex, c.IPv6, netip.Addr{}); err != nil {
+				t.dev.Close()
+				return err
+			}
 		}
 	}
 	if t.server {

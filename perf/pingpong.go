@@ -79,6 +79,9 @@ func (c *PingpongConfig) check() error {
 			return usage("%s %d: must be between %d and %d", r.name, r.v, r.least, r.most)
 		}
 	}
+	if most := ib.MTU4096.Bytes(); c.Type == ib.UD && c.Size > most {
+		return usage("-s %d: on UD a message is one packet, at most the path MTU of %d bytes", c.Size, most)
+	}
 	return nil
 }
 
@@ -148,12 +151,17 @@ func (p *pingpong) print(format string, args ...any) {
 func (p *pingpong) run(ctx context.Context) error {
 	c := p.cfg
 	server := c.Peer == ""
-	if server && c.Device != "" {
-		if err := p.open(netip.Addr{}, netip.Addr{}, server); err != nil {
+	var err error
+	if c.Device != "" { // fail before waiting, and before the peer begins
+		if err = p.open(netip.Addr{}, netip.Addr{}, server); err != nil {
 			return err
 		}
+		if c.GIDIndex >= 0 {
+			if _, err = chooseGID(p.dev, c.GIDIndex, false, netip.Addr{}); err != nil {
+				return err
+			}
+		}
 	}
-	var err error
 	if server {
 		p.w, err = listen(ctx, "", c.Port, func() {})
 	} else {

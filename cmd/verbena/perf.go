@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -278,6 +277,9 @@ func (t *testFlags) complete(f *pflag.FlagSet, args []string) error {
 	if f.Changed("rx-depth") && c.Verb != handshake.Send {
 		return errors.New("-r: belongs to SEND tests")
 	}
+	if f.Changed("shards") && c.Shards == 0 {
+		return fmt.Errorf("--shards 0: must be between 1 and %d", verbs.MaxShards)
+	}
 	if f.Changed("vector") && c.Vector < 0 {
 		return fmt.Errorf("-X %d: must be between 0 and %d", c.Vector, max(c.Shards, 1)-1)
 	}
@@ -384,9 +386,20 @@ func (t *testFlags) run(cmd *cobra.Command, a app) (*perf.Outcome, error) {
 	if t.json || t.output != "" {
 		c.Out = io.Discard
 	}
+	var file *lateFile
+	if t.outJSON {
+		var err error
+		if file, err = openLate(t.file); err != nil {
+			return nil, fmt.Errorf("--out_json_file: %w", err)
+		}
+	}
 	o, err := perf.Run(cmd.Context(), c)
-	if t.outJSON && (len(o.Bandwidth) > 0 || len(o.Latency) > 0) {
-		err = errors.Join(err, os.WriteFile(t.file, t.reportFile(o), 0o644))
+	switch {
+	case file == nil:
+	case len(o.Bandwidth) > 0 || len(o.Latency) > 0:
+		err = errors.Join(err, file.write(t.reportFile(o)))
+	default:
+		file.drop()
 	}
 	for _, r := range o.Bandwidth {
 		switch {

@@ -92,9 +92,9 @@ func (s *simChange) change() (play.Change, error) {
 		c.Sets = append(c.Sets[:len(c.Sets):len(c.Sets)], "duration="+s.duration)
 	}
 	if s.tables != "" {
-		src, err := play.Find(s.tables)
+		src, err := play.Open(s.tables)
 		if err != nil {
-			return c, err
+			return c, fmt.Errorf("--tables: %w", err)
 		}
 		c.Tables = src
 	}

@@ -126,16 +126,18 @@ func (a app) simRun(ctx context.Context, s *runFlags) error {
 
 // prepare makes sure that what is to be written can be, before anybody waits.
 func (s *runFlags) prepare() error {
-	for _, dir := range []string{s.dir, s.hpcc, s.snapshots} {
-		if dir == "" {
+	for _, d := range []struct{ flag, dir string }{{"--out", s.dir}, {"--hpcc", s.hpcc}, {"--snapshots", s.snapshots}} {
+		if d.dir == "" {
 			continue
 		}
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			return err
+		if err := os.MkdirAll(d.dir, 0o777); err != nil {
+			return fmt.Errorf("%s: %w", d.flag, err)
 		}
 	}
 	if s.html != "" {
-		return play.CanWrite(s.html)
+		if err := play.CanWrite(s.html); err != nil {
+			return fmt.Errorf("--html: %w", err)
+		}
 	}
 	return nil
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,6 +31,8 @@ func strict(c *cobra.Command) {
 		}
 		return cmd.FlagErrorFunc()(cmd, err)
 	}
+	given := c.FlagErrorFunc()
+	c.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return given(cmd, flagError(cmd, err)) })
 	if !c.Runnable() { // cobra's own, which takes any word
 		c.Args = cobra.NoArgs
 		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -85,6 +89,81 @@ func emptyFlag(cmd *cobra.Command) error {
 		}
 	})
 	return err
+}
+
+// flagError puts what pflag says about flags, in terms of Go's functions, in terms of the
+// flag: its name, the value, what would do.
+func flagError(cmd *cobra.Command, err error) error {
+	var bad *pflag.InvalidValueError
+	var none *pflag.NotExistError
+	switch {
+	case errors.As(err, &bad):
+		f := bad.GetFlag()
+		name := "--" + f.Name
+		if f.Shorthand != "" {
+			name = "-" + f.Shorthand
+		}
+		return fmt.Errorf("%s %s: %s (see --help)", name, bad.GetValue(), wanted(f.Value.Type(), bad.Unwrap()))
+	case errors.As(err, &none) && none.GetSpecifiedShortnames() == "":
+		if near := nearFlag(cmd, none.GetSpecifiedName()); near != "" {
+			return fmt.Errorf("%w; did you mean --%s?", err, near)
+		}
+	}
+	return err
+}
+
+// wanted says what values a flag of a type takes.
+func wanted(kind string, cause error) string {
+	most := map[string]string{"int": "63 bits", "int32": "31 bits", "int64": "63 bits", "uint": "64 bits", "uint64": "64 bits", "uint32": "32 bits", "uint16": "16 bits", "uint8": "8 bits"}[kind]
+	switch {
+	case most != "" && errors.Is(cause, strconv.ErrRange):
+		return "must be a number of at most " + most
+	case strings.HasPrefix(kind, "uint"):
+		return "must be a whole number from 0"
+	case most != "":
+		return "must be a whole number"
+	case kind == "float64" && errors.Is(cause, strconv.ErrRange):
+		return "is too large"
+	case kind == "float64":
+		return "must be a number"
+	case kind == "bool":
+		return "must be true or false"
+	case kind == "duration":
+		return "must be a time with its unit, such as 10s or 500ms"
+	}
+	return cause.Error()
+}
+
+// nearFlag returns the flag of a command whose name differs from a word in up to two
+// letters, "" if there is none.
+func nearFlag(cmd *cobra.Command, word string) string {
+	best, least := "", 3
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if d := letters(f.Name, word); !f.Hidden && d < least && d < len(word) {
+			best, least = f.Name, d
+		}
+	})
+	return best
+}
+
+// letters counts the letters to change, add or take away between two words (Levenshtein).
+func letters(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		left := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := left
+			if a[i] != b[j] {
+				d = 1 + min(left, row[j], row[j+1])
+			}
+			left, row[j+1] = row[j+1], d
+		}
+	}
+	return row[len(b)]
 }
 
 // missingFlag names the first flag that must be given and is not.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -80,4 +81,78 @@ func TestWrongArgumentsHaveTheStatusOfWrongFlags(t *testing.T) {
 			t.Errorf("%v a b c d: status %d, want %d; %q", words, status, want, msg.String())
 		}
 	})
+}
+
+// A value that a flag cannot take is told with the flag, the value and what would do, and
+// not in the words of Go's functions. All commands, all flags.
+func TestWrongFlagValuesAreToldPlainly(t *testing.T) {
+	n := 0
+	everyCommand(func(c *cobra.Command, words []string) {
+		if c.DisableFlagParsing {
+			return
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			kind := f.Value.Type()
+			if wanted(kind, strconv.ErrSyntax) == strconv.ErrSyntax.Error() { // text
+				return
+			}
+			values := []string{"wrong"}
+			if strings.HasPrefix(kind, "int") || strings.HasPrefix(kind, "uint") {
+				values = append(values, "99999999999999999999999", "1.5", "0x", "5 ")
+			}
+			if strings.HasPrefix(kind, "uint") {
+				values = append(values, "-1")
+			}
+			if kind == "duration" {
+				values = append(values, "5", "99999999999999h", "-")
+			}
+			for _, v := range values {
+				n++
+				var out, msg, wrong bytes.Buffer
+				status := run(t.Context(), app{in: &bytes.Buffer{}, out: &out, err: &msg}, append(words[:len(words):len(words)], "--"+f.Name+"="+v))
+				want := run(t.Context(), app{in: &bytes.Buffer{}, out: &out, err: &wrong}, append(words[:len(words):len(words)], "--no-such-flag"))
+				s := msg.String()
+				if status != want || strings.Count(s, "\n") != 1 || !strings.Contains(s, " "+v+": must be a ") && !strings.Contains(s, " "+v+": must be true") ||
+					!strings.Contains(s, ": --"+f.Name+" ") && !strings.Contains(s, ": -"+f.Shorthand+" ") || strings.Contains(s, "strconv") {
+					t.Errorf("%v --%s=%s: status %d, want %d; %q", words, f.Name, v, status, want, s)
+				}
+			}
+		})
+	})
+	if n < 100 {
+		t.Errorf("only %d values", n)
+	}
+}
+
+// A flag that is misspelt names the one that is meant, of all commands.
+func TestMisspeltFlagsNameTheRightOne(t *testing.T) {
+	n := 0
+	everyCommand(func(c *cobra.Command, words []string) {
+		if c.DisableFlagParsing {
+			return
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			word := f.Name[:len(f.Name)-1] + "§" // a letter that no flag has
+			if f.Hidden || len(f.Name) < 5 {
+				return
+			}
+			n++
+			var out, msg bytes.Buffer
+			status := run(t.Context(), app{in: &bytes.Buffer{}, out: &out, err: &msg}, append(words[:len(words):len(words)], "--"+word+"=1"))
+			if status == 0 || strings.Count(msg.String(), "\n") != 1 || !strings.Contains(msg.String(), "; did you mean --") {
+				t.Errorf("%v --%s: status %d, %q", words, word, status, msg.String())
+			}
+		})
+	})
+	if n < 100 {
+		t.Errorf("only %d flags", n)
+	}
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"abc", "abc", 0}, {"", "ab", 2}, {"kitten", "sitting", 3}, {"shard", "shards", 1}, {"ab", "ba", 2}} {
+		if letters(c.a, c.b) != c.want || letters(c.b, c.a) != c.want {
+			t.Errorf("letters %q %q: %d and %d, want %d", c.a, c.b, letters(c.a, c.b), letters(c.b, c.a), c.want)
+		}
+	}
 }

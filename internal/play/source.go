@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/verbena-rdma/verbena/fabric/lab"
 	"github.com/verbena-rdma/verbena/fabric/report"
@@ -56,6 +57,9 @@ func Find(name string) (*Source, error) {
 	}
 	return s, err
 }
+
+// Open is Find for what can only be a file.
+func Open(name string) (*Source, error) { return readFile(name) }
 
 // unknown says that a name stands for nothing, and which may be meant.
 func unknown(name string) error {
@@ -109,6 +113,9 @@ func readFile(name string) (*Source, error) {
 	if s.Text, err = io.ReadAll(io.LimitReader(r, scenario.MaxFile+1)); err != nil {
 		return nil, err
 	}
+	if err := isText(name, s.Text); err != nil {
+		return nil, err
+	}
 	switch {
 	case isTables(s.Text):
 		s.Kind = Tables
@@ -116,6 +123,38 @@ func readFile(name string) (*Source, error) {
 		s.Kind = HPCC
 	}
 	return s, nil
+}
+
+// isText refuses what nobody has written as a scenario: programs, captures, pictures,
+// which would reach a terminal otherwise, and files that are empty, as a disk that was
+// full or a variable of a script leaves them.
+func isText(name string, text []byte) error {
+	if len(text) > scenario.MaxFile {
+		return fmt.Errorf("%s: more than %d bytes; traces belong in files of their own", name, scenario.MaxFile)
+	}
+	blank, line := true, 0
+	for l := range bytes.Lines(text) {
+		line++
+		if i := bytes.IndexByte(l, 0); i >= 0 {
+			return fmt.Errorf("%s:%d:%d: a zero byte: not a text file", name, line, i+1)
+		}
+		for i := 0; i < len(l); {
+			r, n := utf8.DecodeRune(l[i:])
+			if r == utf8.RuneError && n == 1 {
+				return fmt.Errorf("%s:%d:%d: byte 0x%02x: not UTF-8 text", name, line, i+1, l[i])
+			}
+			if r < ' ' && !strings.ContainsRune("\t\r\n\f", r) || r == 0x7f {
+				return fmt.Errorf("%s:%d:%d: control character 0x%02x: not a text file", name, line, i+1, r)
+			}
+			i += n
+		}
+		l = bytes.TrimSpace(l)
+		blank = blank && (len(l) == 0 || l[0] == '#' || string(l) == "---")
+	}
+	if blank {
+		return fmt.Errorf("%s:1:1: there is nothing in the file; verbena sim show NAME prints a scenario of the library to begin with", name)
+	}
+	return nil
 }
 
 // isSaved reports whether a file begins like what report.WriteJSON writes.
@@ -158,7 +197,7 @@ func openFile(name string) (*os.File, error) {
 	}
 	if st, err := f.Stat(); err == nil && st.IsDir() {
 		_ = f.Close()
-		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("is a directory")}
+		return nil, fmt.Errorf("%s is a directory, not a file", name)
 	}
 	return f, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/verbena-rdma/verbena/fabric/lab"
 	"github.com/verbena-rdma/verbena/fabric/report"
 	"github.com/verbena-rdma/verbena/fabric/result"
+	"github.com/verbena-rdma/verbena/fabric/scenario"
 	"github.com/verbena-rdma/verbena/internal/need"
 )
 
@@ -35,7 +36,8 @@ func TestFindKnowsFilesByWhatIsInThem(t *testing.T) {
 		{"a.yaml", "topology: {kind: star}\n", Scenario},
 		{"b.yaml", "# a remark\n\nname: x\n", Scenario},
 		{"json.yaml", `{"topology": {"kind": "star"}}`, Scenario},
-		{"empty.yaml", "", Scenario},
+		{"braces.yaml", "{}", Scenario},
+		{"bom.yaml", "\ufeffname: x\r\n", Scenario},
 		{"config.txt", "ENABLE_QCN 1\n", HPCC},
 		{"config2.txt", "\n# remark\nKMAX_MAP\t1 100000000000 400\n", HPCC},
 		{"upper.yaml", "NAME: x\n", Scenario}, // a wrong key of ours, not HPCC's
@@ -46,6 +48,30 @@ func TestFindKnowsFilesByWhatIsInThem(t *testing.T) {
 		s, err := Find(put(t, c.name, c.text))
 		if err != nil || s.Kind != c.kind || s.Library() {
 			t.Errorf("%s: %+v, %v; want kind %d", c.name, s, err, c.kind)
+		}
+	}
+}
+
+// What is no text, or nothing, is refused whoever asks: sim show would print it.
+func TestFindRefusesWhatIsNoText(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"":                                      ":1:1: there is nothing in the file",
+		"\n\n":                                  ":1:1: there is nothing in the file",
+		"# a remark\n---\n  # more\n":           ":1:1: there is nothing in the file",
+		"\x7fELF\x02\x01\x01\x00":               ":1:8: a zero byte: not a text file",
+		"name: x\nseed: \x001":                  ":2:7: a zero byte: not a text file",
+		"name: x\n\xff\xfe":                     ":2:1: byte 0xff: not UTF-8 text",
+		"\x7fELF":                               ":1:1: control character 0x7f: not a text file",
+		"name: \x1b[31mred":                     ":1:7: control character 0x1b: not a text file",
+		strings.Repeat("#", scenario.MaxFile+1): ": more than 16777216 bytes",
+	} {
+		file := filepath.Join(dir, "f.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Find(file); err == nil || !strings.HasPrefix(err.Error(), file+want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%.20q: %v, want %s", text, err, want)
 		}
 	}
 }
@@ -87,11 +113,7 @@ func TestFindReadsNoMoreThanAScenarioHas(t *testing.T) {
 	if _, err := os.Stat("/dev/zero"); err != nil {
 		need.Missing(t, "needs /dev/zero: %v", err)
 	}
-	s, err := Find("/dev/zero")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Scenario(Change{}); err == nil || !strings.Contains(err.Error(), "limit") {
+	if _, err := Find("/dev/zero"); err == nil || !strings.Contains(err.Error(), "more than 16777216 bytes") {
 		t.Error(err)
 	}
 }

@@ -31,7 +31,7 @@ func (x *Axis) sets(i int) []string {
 const MaxPoints = 100_000
 
 // whole is a range of whole numbers.
-var whole = regexp.MustCompile(`^([0-9]{1,9})\.\.([0-9]{1,9})$`)
+var whole = regexp.MustCompile(`^([0-9]+)\.\.([0-9]+)$`)
 
 // ParseSets splits overrides into those with one value and those with several:
 // key=8KB,16KB,32KB, several keys together as in ecn.kmin+ecn.kmax=8KB,16KB, or
@@ -124,14 +124,14 @@ func span(v string) ([]string, error) {
 	if m == nil {
 		return []string{v}, nil
 	}
-	a, _ := strconv.Atoi(m[1])
-	b, _ := strconv.Atoi(m[2])
-	if b < a || b-a >= 1000 {
+	a, aerr := strconv.ParseUint(m[1], 10, 64)
+	b, berr := strconv.ParseUint(m[2], 10, 64)
+	if aerr != nil || berr != nil || b < a || b-a >= 1000 {
 		return nil, fmt.Errorf("%s is not a range of up to 1000 numbers", v)
 	}
 	var out []string
-	for n := a; n <= b; n++ {
-		out = append(out, strconv.Itoa(n))
+	for n := range b - a + 1 {
+		out = append(out, strconv.FormatUint(a+n, 10))
 	}
 	return out, nil
 }
