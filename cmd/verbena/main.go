@@ -61,7 +61,11 @@ func run(ctx context.Context, a app, args []string) int {
 	root.SetErr(a.err)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	if root.HasSubCommands() {
-		root.SetHelpCommand(helpCommand())
+		help := helpCommand()
+		if root.ContainsGroup(lastGroup()) {
+			help.GroupID = lastGroup()
+		}
+		root.SetHelpCommand(help)
 		root.InitDefaultHelpCmd()
 		root.InitDefaultCompletionCmd(rest...)
 	}
@@ -146,16 +150,23 @@ func (a app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "verbena",
 		Short: "RDMA in software: devices, measurements and tools",
-		Long:  "Verbena is RDMA in software: RoCEv2 network adapters in user space, without privilege,\nand the programs that RDMA people type.",
-		Args:  cobra.NoArgs,
+		Long: "Verbena is RDMA in software: RoCEv2 network adapters in user space, without privilege,\nand the programs that RDMA people type.\n\n" +
+			"Begin with: verbena demo",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
 		Version: versionLine(),
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	for _, make := range commands {
-		root.AddCommand(make(a))
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, make := range g.commands {
+			c := make(a)
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
 	}
+	root.SetCompletionCommandGroupID(lastGroup())
 	return root
 }

@@ -80,7 +80,7 @@ func TopOf(w snapshot.Window) *TopFrame {
 	f.QPs, left = topQPs(w)
 	switch {
 	case len(f.Ports) == 0:
-		f.Notes = append(f.Notes, "no RDMA port: the kernel has no RDMA device, and no process of yours holds one of Verbena's (verbena demo, verbena daemon or any program on Verbena makes one)")
+		f.Notes = append(f.Notes, "no RDMA port: the kernel has no RDMA device, and no process of yours holds one of Verbena's (verbena demo, or any program on Verbena, makes one)")
 	case w.Before == nil:
 		f.Notes = append(f.Notes, "one look: rates need two")
 	}
