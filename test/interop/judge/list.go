@@ -16,6 +16,7 @@ func All() []Judge {
 		{"rxe-backports", "the same of Debian's backported kernel: FLUSH and ATOMIC WRITE", func() error { return guest.AvailableWith(guest.Backports) }},
 		{"perftest", "Debian's perftest programs", programs("ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat")},
 		{"rdma-core", "Debian's ibverbs-utils and rdmacm-utils, and a program of ours on its libibverbs", rdmaCore},
+		{"infiniband-diags", "Debian's ibstat, on trees of sysfs of hosts that are not here", programs("ibstat", "unshare")},
 		{"tshark", "Wireshark's dissectors: everything that we send", programs("tshark")},
 		{"tcpdump", "recordings from a kernel that is not ours", programs("tcpdump")},
 		{"chromium", "a browser: the page of verbena monitor", programs("chromium")},
