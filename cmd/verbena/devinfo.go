@@ -90,6 +90,9 @@ func (a app) devinfo(l *listFlags, o listing.DevInfoOptions) error {
 	} else if qs, ours := l.queues[o.Device]; ours && o.Verbose && err == nil {
 		out = report.AppendQueues(out, qs)
 	}
+	if !o.List {
+		a.sayLost(s, o.Device)
+	}
 	return a.say(out, err)
 }
 

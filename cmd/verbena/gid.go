@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/verbena-rdma/verbena/diag/listing"
 	"github.com/verbena-rdma/verbena/perf/report"
 	"github.com/verbena-rdma/verbena/verbs"
 )
@@ -38,7 +39,7 @@ func (a app) gidCommand() *cobra.Command {
 				if name != "" || peer != "" {
 					return errors.New("-d and --peer go with verbena gid of this host, without show, --host and --kernel")
 				}
-				return a.allGIDs(&l, false)
+				return a.allGIDs(&l, listing.GIDFilter{}, false)
 			}
 			return a.gids(cmd.Context(), name, peer, l.asJSON)
 		},

@@ -92,6 +92,21 @@ func (a app) say(out []byte, err error) error {
 	return err
 }
 
+// maxLost is how many values are told one by one.
+const maxLost = 16
+
+// sayLost says which values of a listing stand for files that could not be read.
+func (a app) sayLost(s *snapshot.Snapshot, device string) {
+	lines := listing.Lost(s, device)
+	for i, l := range lines {
+		if i == maxLost {
+			fmt.Fprintf(a.err, "not read: %d more values\n", len(lines)-i)
+			return
+		}
+		fmt.Fprintf(a.err, "not read: %s\n", l)
+	}
+}
+
 // wrongFlags gives the exit status of the original to command lines that are wrong.
 func wrongFlags(c *cobra.Command, status int) *cobra.Command {
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &statusError{status: status, err: err} })
@@ -145,7 +160,7 @@ func (a app) rdmaCommand() *cobra.Command {
 			asJSON, gids := gidShow(rest)
 			l.asJSON = asJSON
 			if gids {
-				return a.allGIDs(&l, false)
+				return a.allGIDs(&l, listing.GIDFilter{}, false)
 			}
 			opt := read.Options{NoNetdevs: true, NoSystem: true, NoResources: !asksObjects(rest)}
 			s, err := l.read(opt)

@@ -47,6 +47,9 @@ func (a app) ibstatCommand() *cobra.Command {
 				}
 				return writeJSON(a.out, docs)
 			}
+			if !o.List && !o.GUIDs {
+				a.sayLost(s, o.Device)
+			}
 			return a.say(out, err)
 		},
 	}
@@ -76,28 +79,43 @@ func ibstatJSON(d *snapshot.Device) map[string]any {
 func (a app) showGIDsCommand() *cobra.Command {
 	var l listFlags
 	cmd := &cobra.Command{
-		Use:   "show-gids",
-		Short: "List the GID tables, as show_gids does, in numeric order",
-		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return a.allGIDs(&l, true) },
+		Use:     "show-gids [DEV [PORT]]",
+		Aliases: []string{"show_gids"},
+		Short:   "List the GID tables, as show_gids does, in numeric order",
+		Args:    cobra.MaximumNArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			var f listing.GIDFilter
+			if len(args) > 0 {
+				f.Device = args[0]
+			}
+			if len(args) > 1 {
+				n, err := strconv.Atoi(args[1])
+				if err != nil || n < 1 || n > 255 {
+					return fmt.Errorf("port %q: ports are 1 to 255", args[1])
+				}
+				f.Port = n
+			}
+			return a.allGIDs(&l, f, true)
+		},
 	}
 	l.withOwn(cmd)
 	return cmd
 }
 
 // allGIDs lists the GID tables of the kernel's and our own devices.
-func (a app) allGIDs(l *listFlags, layout bool) error {
+func (a app) allGIDs(l *listFlags, f listing.GIDFilter, layout bool) error {
 	s, err := l.devices(justNetdevs)
 	if err != nil {
 		return err
 	}
-	rows := listing.GIDs(s)
+	rows, err := f.Rows(s)
 	switch {
-	case l.asJSON:
+	case l.asJSON && err == nil:
 		return writeJSON(a.out, rows)
-	case layout:
-		_, err := a.out.Write(listing.ShowGIDs(s))
-		return err
+	case layout && !l.asJSON:
+		return a.say(listing.ShowGIDs(s, f))
+	case err != nil:
+		return a.say(nil, err)
 	}
 	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "DEV\tPORT\tINDEX\tGID\tADDRESS\tVER\tNETDEV\tUSABLE")
@@ -155,8 +173,9 @@ func (a app) roceModeCommand() *cobra.Command {
 		mode   int
 	)
 	cmd := &cobra.Command{
-		Use:   "cma-roce-mode -d DEVICE",
-		Short: "Show or set the RoCE version of the connection manager, as cma_roce_mode does",
+		Use:     "cma-roce-mode -d DEVICE",
+		Aliases: []string{"cma_roce_mode"},
+		Short:   "Show or set the RoCE version of the connection manager, as cma_roce_mode does",
 		Long: "Shows which version of RoCE the kernel's connection manager takes for a port, or sets it with -m 1 or -m 2.\n" +
 			"Showing changes nothing: where configfs has no entry, it says that the default holds.",
 		Args: cobra.NoArgs,
@@ -203,12 +222,16 @@ func setRoCEMode(sysfs, device string, port, mode int) error {
 	if device != filepath.Base(device) || device == "." || device == ".." {
 		return fmt.Errorf("%q is no device", device)
 	}
-	if _, err := os.Stat(filepath.Join(sysfs, "class/infiniband", device, "ports", strconv.Itoa(port))); err != nil {
-		return fmt.Errorf("%s has no port %d: %w", device, port, err)
+	at := filepath.Join(sysfs, "class/infiniband", device)
+	if !isDir(at) {
+		return fmt.Errorf("there is no device %s in %s", device, filepath.Dir(at))
+	}
+	if !isDir(filepath.Join(at, "ports", strconv.Itoa(port))) {
+		return fmt.Errorf("%s has no port %d", device, port)
 	}
 	root := filepath.Join(sysfs, "kernel/config/rdma_cm")
-	if _, err := os.Stat(root); err != nil {
-		return fmt.Errorf("the connection manager has no settings here (mount configfs at %s/kernel/config, load rdma_cm): %w", sysfs, err)
+	if !isDir(root) {
+		return fmt.Errorf("the connection manager has no settings here: mount configfs at %s/kernel/config and load rdma_cm", sysfs)
 	}
 	dir := filepath.Join(root, device)
 	if err := os.Mkdir(dir, 0o755); err == nil {
@@ -221,6 +244,11 @@ func setRoCEMode(sysfs, device string, port, mode int) error {
 		return fmt.Errorf("%s port %d takes no %s: %w", device, port, roceModes[mode], err)
 	}
 	return nil
+}
+
+func isDir(name string) bool {
+	fi, err := os.Stat(name)
+	return err == nil && fi.IsDir()
 }
 
 // netdevTool makes a command about one interface.

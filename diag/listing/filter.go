@@ -28,19 +28,20 @@ type filter struct {
 // filterNames are the filters of each kind of object; those with an exclamation mark
 // compare words. Filters of the original that let everything through have none.
 var filterNames = map[string][]string{
-	"qp":    {"lqpn", "rqpn", "rq-psn", "sq-psn", "path-mig-state!", "type!", "state!", "pid", "pdn"},
-	"cm_id": {"lqpn", "qp-type!", "state!", "ps!", "pid", "src-addr!", "src-port", "dst-addr!", "dst-port", "cm-idn", "dev-type!", "transport-type!"},
-	"cq":    {"cqn", "users", "poll-ctx!", "pid", "ctxn"},
-	"mr":    {"rkey", "lkey", "mrn", "mrlen", "pid", "pdn"},
-	"pd":    {"users", "pid", "ctxn", "pdn"},
-	"ctx":   {"ctxn", "pid"},
-	"srq":   {"srqn", "type!", "pid", "pdn", "cqn", "lqpn"},
+	"qp":      {"lqpn", "rqpn", "rq-psn", "sq-psn", "path-mig-state!", "type!", "state!", "pid", "pdn"},
+	"cm_id":   {"lqpn", "qp-type!", "state!", "ps!", "pid", "src-addr!", "src-port", "dst-addr!", "dst-port", "cm-idn", "dev-type!", "transport-type!"},
+	"cq":      {"cqn", "users", "poll-ctx!", "pid", "ctxn"},
+	"mr":      {"rkey", "lkey", "mrn", "mrlen", "pid", "pdn"},
+	"pd":      {"users", "pid", "ctxn", "pdn"},
+	"ctx":     {"ctxn", "pid"},
+	"counter": {"cntn", "lqpn", "pid", "qp-type!"},
+	"srq":     {"srqn", "type!", "pid", "pdn", "cqn", "lqpn"},
 }
 
 // filters reads pairs of name and value.
 func (c *rdmaCommand) filters(kind string, args []string) (*filters, error) {
 	f := &filters{port: -1}
-	onLink := kind == "qp" || kind == "cm_id"
+	onLink := kind == "qp" || kind == "cm_id" || kind == "counter"
 	for len(args) > 0 {
 		name := args[0]
 		if len(args) == 1 {
@@ -107,8 +108,8 @@ func readFilter(kind, name, value string) (filter, error) {
 func (f *filters) pass(s subject) bool {
 	for _, one := range f.all {
 		n, w, ok := s(one.key)
-		if !ok && one.key == "path-mig-state" { // as the original: others have none, and pass
-			continue
+		if !ok && one.key == "path-mig-state" { // as the original: what has none is taken for the first
+			w, ok = "MIGRATED", true
 		}
 		if !ok || !one.pass(n, w) {
 			return false

@@ -3,6 +3,7 @@ package listing
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/verbena-rdma/verbena/diag/snapshot"
@@ -86,25 +87,44 @@ func loopback(p netip.Prefix, addr netip.Addr) bool {
 	return p.Addr().IsLoopback() && p.Contains(addr)
 }
 
-// ShowGIDs is show_gids, with the rows in the order of their numbers.
-func ShowGIDs(s *snapshot.Snapshot) []byte {
+// GIDFilter are the device and the port that a listing of GID tables is about.
+type GIDFilter struct {
+	Device string // empty for all
+	Port   int    // with a device; 0 for all
+}
+
+// Rows returns the rows of GIDs that the filter lets through. What the snapshot does not
+// have is an error beside no rows.
+func (f GIDFilter) Rows(s *snapshot.Snapshot) ([]GIDRow, error) {
+	rows := GIDs(s)
+	if f.Device == "" {
+		return rows, nil
+	}
+	d := s.Device(f.Device)
+	if d == nil {
+		return rows[:0], fail(0, "there is no device %s", f.Device)
+	}
+	if f.Port != 0 && port(d, f.Port) == nil {
+		return rows[:0], fail(0, "%s has no port %d", f.Device, f.Port)
+	}
+	return slices.DeleteFunc(rows, func(r GIDRow) bool { return r.Device != f.Device || f.Port != 0 && r.Port != f.Port }), nil
+}
+
+// ShowGIDs is show_gids [DEV [PORT]], with the rows in the order of their numbers. As
+// there, a device that is not there has no rows: what is printed is complete beside the
+// error, whose status is 0.
+func ShowGIDs(s *snapshot.Snapshot, f GIDFilter) ([]byte, error) {
 	b := []byte("DEV\tPORT\tINDEX\tGID\t\t\t\t\tIPv4  \t\tVER\tDEV\n---\t----\t-----\t---\t\t\t\t\t------------  \t---\t---\n")
-	n := 0
-	for _, r := range GIDs(s) {
-		ip4 := ""
+	rows, err := f.Rows(s)
+	for _, r := range rows {
+		ip4 := "\t"
 		if addr, err := netip.ParseAddr(r.GID); err == nil && strings.HasPrefix(r.GID, "0000:") {
 			raw := addr.As16()
-			ip4 = netip.AddrFrom4([4]byte(raw[12:])).String()
-		}
-		if ip4 != "" {
-			ip4 += "  " // one more tab follows than without
-		} else {
-			ip4 = "\t"
+			ip4 = netip.AddrFrom4([4]byte(raw[12:])).String() + "  " // one more tab follows than without
 		}
 		b = fmt.Appendf(b, "%s\t%d\t%d\t%s\t%s\t%s\t%s\n", r.Device, r.Port, r.Index, r.GID, ip4, Version(r.Type), r.Netdev)
-		n++
 	}
-	return fmt.Appendf(b, "n_gids_found=%d\n", n)
+	return fmt.Appendf(b, "n_gids_found=%d\n", len(rows)), err
 }
 
 // Version is v1 or v2.

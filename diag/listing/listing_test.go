@@ -122,8 +122,17 @@ func TestShowGIDs(t *testing.T) {
 	const want = "DEV\tPORT\tINDEX\tGID\t\t\t\t\tIPv4  \t\tVER\tDEV\n---\t----\t-----\t---\t\t\t\t\t------------  \t---\t---\n" +
 		"mlx5_0\t1\t1\tfe80:0000:0000:0000:0ac0:ebff:fe21:03da\t\t\tv2\trdma0\n" +
 		"mlx5_0\t1\t3\t0000:0000:0000:0000:0000:ffff:c0a8:d3f2\t192.168.211.242  \tv2\trdma0\nn_gids_found=2\n"
-	if diff := cmp.Diff(want, string(ShowGIDs(s))); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
+	for _, f := range []GIDFilter{{}, {Device: "mlx5_0"}, {Device: "mlx5_0", Port: 1}} {
+		out, err := ShowGIDs(s, f)
+		if diff := cmp.Diff(want, string(out)); diff != "" || err != nil {
+			t.Errorf("%+v: %v -want +got\n%s", f, err, diff)
+		}
+	}
+	for _, f := range []GIDFilter{{Device: "nosuch"}, {Device: "mlx5_0", Port: 2}} {
+		out, err := ShowGIDs(s, f)
+		if err == nil || !strings.HasSuffix(string(out), "\nn_gids_found=0\n") || strings.Count(string(out), "\n") != 3 {
+			t.Errorf("%+v: %v, %s", f, err, out)
+		}
 	}
 }
 
@@ -197,7 +206,9 @@ func TestNothingIsKnown(t *testing.T) {
 	if _, err := IBStat(s, IBStatOptions{}); err != nil {
 		t.Error(err)
 	}
-	_ = ShowGIDs(s)
+	if _, err := ShowGIDs(s, GIDFilter{}); err != nil {
+		t.Error(err)
+	}
 	if _, err := PerfQuery(s, "", 0); err == nil {
 		t.Error("perfquery without an active port said nothing")
 	}

@@ -30,7 +30,7 @@ func (c *rdmaCommand) resources(args []string) ([]byte, error) {
 		if f.device != nil && d != f.device {
 			continue
 		}
-		all, err := c.objects(kind, d, f)
+		all, err := c.byLink(kind, d, f)
 		if err != nil {
 			return c.errorBeside(err)
 		}
@@ -55,6 +55,26 @@ func each[T any](v snapshot.Value[[]T], d *snapshot.Device, kind string, f *filt
 			rows = append(rows, r)
 		}
 	}
+	return rows, nil
+}
+
+// byLink has objects that have a port in the order of the ports, those without one first.
+func (c *rdmaCommand) byLink(kind string, d *snapshot.Device, f *filters) (rows []row, err error) {
+	if kind != "qp" && kind != "cm_id" || f.port >= 0 {
+		return c.objects(kind, d, f)
+	}
+	numbers := []int{0}
+	for i := range d.Ports {
+		numbers = append(numbers, d.Ports[i].Number)
+	}
+	for _, f.port = range numbers {
+		all, err := c.objects(kind, d, f)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, all...)
+	}
+	f.port = -1
 	return rows, nil
 }
 
@@ -136,8 +156,8 @@ func (c *rdmaCommand) cmid(d *snapshot.Device, q *snapshot.CMID) (row, subject) 
 	r.maybeStr("state", q.State)
 	r.maybeStr("ps", q.PS)
 	r.owner(q.PID, q.Comm, q.IsKernel)
-	r.maybeStr("src-addr", q.Source)
-	r.maybeStr("dst-addr", q.Dest)
+	known(q.Source, func(a string) { r.str("src-addr", bare(a)) })
+	known(q.Dest, func(a string) { r.str("dst-addr", bare(a)) })
 	return r, func(key string) (uint64, string, bool) {
 		switch key {
 		case "cm-idn":
@@ -283,6 +303,9 @@ func (c *rdmaCommand) srq(d *snapshot.Device, q *snapshot.SRQ) (row, subject) {
 func number[T uint32 | int](v snapshot.Value[T]) (uint64, string, bool) {
 	return uint64(v.Or(0)), "", v.IsKnown()
 }
+
+// bare is address:port as the original has it, IPv6 without brackets.
+func bare(s string) string { return strings.NewReplacer("[", "", "]", "").Replace(s) }
 
 // splitPort cuts address:port, IPv6 in brackets or not.
 func splitPort(s string) (host string, port uint64) {

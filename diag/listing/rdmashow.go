@@ -31,7 +31,9 @@ func (c *rdmaCommand) devs(args []string) ([]byte, error) {
 			if v, ok := a["adaptive_moderation"]; ok {
 				r.onOff("adaptive-moderation", v != 0)
 			}
-			r.caps(flagNames(a["cap_flags"], rdmaDeviceCaps))
+			if v, ok := a["cap_flags"]; ok {
+				r.caps(flagNames(v, rdmaDeviceCaps))
+			}
 		}
 		rows = append(rows, r)
 	}
@@ -102,8 +104,8 @@ func (c *rdmaCommand) linkRow(d *snapshot.Device, p *snapshot.Port) row {
 			r.jsonNumber("netdev_index", uint64(n))
 		})
 	})
-	if c.form.details {
-		r.caps(flagNames(p.Attr["cap_flags"], rdmaPortCaps))
+	if v, ok := p.Attr["cap_flags"]; ok && c.form.details {
+		r.caps(flagNames(v, rdmaPortCaps))
 	}
 	return r
 }

@@ -2,6 +2,8 @@ package listing
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/verbena-rdma/verbena/diag/snapshot"
@@ -48,12 +50,68 @@ func (c *rdmaCommand) statisticQP(args []string) ([]byte, error) {
 	}
 }
 
-// boundCounters is rdma statistic qp show: none, because a snapshot holds none.
+// boundCounters is rdma statistic qp show: counters that are bound to queue pairs.
 func (c *rdmaCommand) boundCounters(args []string) ([]byte, error) {
-	if len(args) > 2 { // the rest are filters, of what is not there
-		args = args[:2]
+	if len(args) > 0 && shortened(args[0], "link") == "" { // filters stand behind a link
+		return nil, fail(0, "Unknown parameter '%s'.", args[0])
 	}
-	return c.onPorts(args, func(*snapshot.Device, *snapshot.Port) (row, bool) { return row{}, false })
+	f, err := c.filters("counter", args)
+	if err != nil {
+		return c.errorBeside(err)
+	}
+	var numbers []filter // of queue pairs: all of a counter's must pass
+	f.all = slices.DeleteFunc(f.all, func(x filter) bool {
+		if x.key == "lqpn" {
+			numbers = append(numbers, x)
+		}
+		return x.key == "lqpn"
+	})
+	var rows []row
+	for i := range c.s.Devices {
+		d := &c.s.Devices[i]
+		if f.device != nil && d != f.device {
+			continue
+		}
+		bound := d.Bound
+		if all, ok := bound.Get(); ok && len(numbers) > 0 {
+			bound = snapshot.Known(slices.DeleteFunc(slices.Clone(all), func(x snapshot.BoundCounter) bool {
+				return slices.ContainsFunc(x.QPs, func(n uint32) bool {
+					return slices.ContainsFunc(numbers, func(one filter) bool { return !one.pass(uint64(n), "") })
+				})
+			}))
+		}
+		all, err := each(bound, d, "counters of queue pairs", f, func(x *snapshot.BoundCounter) int { return x.Port }, func(x *snapshot.BoundCounter) (row, subject) { return c.bound(d, x) })
+		if err != nil {
+			return c.errorBeside(err)
+		}
+		rows = append(rows, all...)
+	}
+	return c.form.print(rows), nil
+}
+
+func (c *rdmaCommand) bound(d *snapshot.Device, x *snapshot.BoundCounter) (row, subject) {
+	r := c.onLink(d, x.Port)
+	r.num("cntn", uint64(x.ID))
+	r.maybeStr("qp-type", x.Type)
+	r.owner(x.PID, x.Comm, x.IsKernel)
+	c.counters(&r, x.Counters)
+	numbers := make([]string, len(x.QPs))
+	for i, n := range x.QPs {
+		numbers[i] = strconv.FormatUint(uint64(n), 10)
+	}
+	all := strings.Join(numbers, ",")
+	r.lead("\n    LQPN: <" + all + ">")
+	r.key("lqpn")
+	r.json = append(r.json, "["+all+"]"...)
+	return r, func(key string) (uint64, string, bool) {
+		switch key {
+		case "cntn":
+			return uint64(x.ID), "", true
+		case "qp-type":
+			return 0, x.Type.Or(""), x.Type.IsKnown()
+		}
+		return number(x.PID)
+	}
 }
 
 // statisticMR is rdma statistic mr: the memory regions, without the counters of page
@@ -102,17 +160,29 @@ func (c *rdmaCommand) optional(args []string) ([]byte, error) {
 				names = append(names, o.Name)
 			}
 		}
-		r := c.indexed(d)
+		var r row // without the device's index
+		r.jsonString("ifname", d.Name)
 		r.lead(fmt.Sprintf("link %s/%d ", d.Name, p.Number))
 		r.jsonNumber("port", uint64(p.Number))
-		r.word(name, strings.Join(names, ","))
+		indent := c.form.indent()
+		r.lead(name + " " + indent + strings.Join(names, ","+indent))
 		r.list(name, names)
 		return r, len(names) > 0
 	})
 }
 
 func (c *rdmaCommand) statistics(args []string) ([]byte, error) {
-	return c.onPorts(args, statRow)
+	return c.onPorts(args, c.statRow)
+}
+
+// counters appends counters; in pretty text each has a line.
+func (c *rdmaCommand) counters(r *row, all snapshot.Counters) {
+	for _, x := range all {
+		known(x.Value, func(v uint64) {
+			r.lead(c.form.indent())
+			r.num(x.Name, v)
+		})
+	}
 }
 
 // onPorts prints a row of every port, or with [link [DEV[/PORT]]] of some.
@@ -146,7 +216,7 @@ func (c *rdmaCommand) onPorts(args []string, make func(*snapshot.Device, *snapsh
 }
 
 // statRow has the counters in the order of the driver where netlink told it.
-func statRow(d *snapshot.Device, p *snapshot.Port) (row, bool) {
+func (c *rdmaCommand) statRow(d *snapshot.Device, p *snapshot.Port) (row, bool) {
 	counters := p.Statistics
 	if len(counters) == 0 {
 		counters = p.HWCounters
@@ -158,8 +228,6 @@ func statRow(d *snapshot.Device, p *snapshot.Port) (row, bool) {
 	r.lead(fmt.Sprintf("link %s/%d ", d.Name, p.Number))
 	r.jsonString("ifname", d.Name)
 	r.jsonNumber("port", uint64(p.Number))
-	for _, x := range counters {
-		known(x.Value, func(v uint64) { r.num(x.Name, v) })
-	}
+	c.counters(&r, counters)
 	return r, true
 }

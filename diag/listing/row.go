@@ -112,11 +112,8 @@ func (r *row) list(name string, words []string) {
 	r.json = append(r.json, ']')
 }
 
-// caps is the line of capabilities.
+// caps is the line of capabilities, empty where there are none.
 func (r *row) caps(names []string) {
-	if len(names) == 0 {
-		return
-	}
 	r.text = append(r.text, "\n    caps: <"+strings.Join(names, ", ")+">"...)
 	r.list("caps", names)
 }
@@ -132,6 +129,14 @@ func quote(s string) string {
 // Form is how the rdma tool prints.
 type form struct {
 	json, pretty, details bool
+}
+
+// indent is what pretty text has before a counter: a new line.
+func (f form) indent() string {
+	if f.pretty && !f.json {
+		return "\n    "
+	}
+	return ""
 }
 
 // print prints rows in a form.
@@ -188,6 +193,9 @@ func prettyMembers(members []byte) []byte {
 			b = append(b, ": "...)
 		case c == ',' && depth == 0:
 			b = append(b, ",\n        "...)
+		case c == '[' && i+1 < len(members) && members[i+1] == ']':
+			b = append(b, "[ ]"...)
+			i++
 		case c == '[':
 			depth++
 			b = append(b, "[ "...)

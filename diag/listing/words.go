@@ -3,8 +3,8 @@ package listing
 // Words of the rdma tool.
 var (
 	portStates = []string{"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"}
-	physStates = []string{"NOP", "SLEEP", "POLLING", "DISABLED", "ARMED", "LINK_UP", "LINK_ERROR_RECOVER", "PHY_TEST"}
-	nodeTypes  = []string{"unknown", "ca", "switch", "router", "rnic", "usnic", "usnic_dp", "unspecified"}
+	physStates = []string{"NOP", "SLEEP", "POLLING", "DISABLED", "ARMED", "LINK_UP", "LINK_ERROR_RECOVER", "PHY_TEST", "UNKNOWN", "OPA_OFFLINE", "UNKNOWN", "OPA_TEST"}
+	nodeTypes  = []string{"unknown", "ca", "switch", "router", "rnic", "usnic", "usnic_udp", "unspecified"}
 )
 
 func wordOf(words []string, i int) string {
@@ -49,11 +49,14 @@ var rdmaDeviceCaps = []string{
 	"RDMA_NETDEV_OPA_VNIC", "PCI_WRITE_END_PADDING",
 }
 
-// rdmaPortCaps are the bits of PortInfo:CapabilityMask, IBA 1.6 §14.2.5.6.
+// rdmaPortCaps are the bits of PortInfo:CapabilityMask and, from the 33rd, CapabilityMask2,
+// IBA 1.6 §14.2.5.6, in the rdma tool's words and spelling.
 var rdmaPortCaps = []string{
-	"", "SM", "NOTICE", "TRAP", "OPT_IPD", "AUTO_MIG", "SL_MAP", "MKEY_NVRAM", "PKEY_NVRAM", "LED_INFO", "SM_DISABLED",
-	"SYS_IMAGE_GUID", "PKEY_SW_EXT_PORT_TRAP", "", "EXTENDED_SPEEDS", "CAP_MASK2", "CM", "SNMP_TUNNEL", "REINIT",
-	"DEVICE_MGMT", "VENDOR_CLASS", "DR_NOTICE", "CAP_MASK_NOTICE", "BOOT_MGMT", "LINK_LATENCY", "CLIENT_REG", "IP_BASED_GIDS",
+	"RESERVED", "SM", "NOTICE", "TRAP", "OPT_IPD", "AUTO_MIGR", "SL_MAP", "MKEY_NVRAM", "PKEY_NVRAM", "LED_INFO", "SM_DISABLED",
+	"SYS_IMAGE_GUID", "PKEY_SW_EXT_PORT_TRAP", "CABLE_INFO", "EXTENDED_SPEEDS", "CAP_MASK2", "CM", "SNMP_TUNNEL", "REINIT",
+	"DEVICE_MGMT", "VENDOR_CLASS", "DR_NOTICE", "CAP_MASK_NOTICE", "BOOT_MGMT", "LINK_LATENCY", "CLIENT_REG", "OTHER_LOCAL_CHANGES",
+	"LINK_SPPED_WIDTH", "VENDOR_SPECIFIC_MADS", "MULT_PKER_TRAP", "MULT_FDB", "HIERARCHY_INFO",
+	"SET_NODE_DESC", "EXT_INFO", "VIRT", "SWITCH_POR_STATE_TABLE", "LINK_WIDTH_2X", "LINK_SPEED_HDR",
 }
 
 // mtuCode is the code of a path MTU, 1 for 256 bytes to 5 for 4096; 0 for others.

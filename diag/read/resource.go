@@ -18,6 +18,7 @@ func (r *reader) resources(d *snapshot.Device) {
 	d.CMIDs = rows[snapshot.CMID](r, source.QueryCMIDs, d.Name)
 	d.SRQs = rows[snapshot.SRQ](r, source.QuerySRQs, d.Name)
 	d.Contexts = rows[snapshot.Context](r, source.QueryContexts, d.Name)
+	d.Bound = rows[snapshot.BoundCounter](r, source.QueryBound, d.Name)
 }
 
 func rows[T any](r *reader, query, device string) snapshot.Value[[]T] {

@@ -40,17 +40,18 @@ type Device struct {
 	Ports    []Port   `json:"ports"`
 	Counters Counters `json:"counters,omitempty"` // hw_counters of the device itself
 
-	Resources map[string]uint64 `json:"resources,omitempty"` // objects by kind: qp, cq, mr, pd, cm_id, ctx, srq
-	QPStates  []QPCount         `json:"qp_states,omitempty"` // of our own devices, where QPs is not asked for
-	QPs       Value[[]QP]       `json:"qps,omitzero"`
-	CQs       Value[[]CQ]       `json:"cqs,omitzero"`
-	MRs       Value[[]MR]       `json:"mrs,omitzero"`
-	PDs       Value[[]PD]       `json:"pds,omitzero"`
-	CMIDs     Value[[]CMID]     `json:"cm_ids,omitzero"`
-	SRQs      Value[[]SRQ]      `json:"srqs,omitzero"`
-	Contexts  Value[[]Context]  `json:"contexts,omitzero"`
-	Queues    []Queue           `json:"queues,omitempty"` // of our own devices
-	Faults    []Fault           `json:"faults,omitempty"` // put into our own devices on purpose
+	Resources map[string]uint64     `json:"resources,omitempty"` // objects by kind: qp, cq, mr, pd, cm_id, ctx, srq
+	QPStates  []QPCount             `json:"qp_states,omitempty"` // of our own devices, where QPs is not asked for
+	QPs       Value[[]QP]           `json:"qps,omitzero"`
+	CQs       Value[[]CQ]           `json:"cqs,omitzero"`
+	MRs       Value[[]MR]           `json:"mrs,omitzero"`
+	PDs       Value[[]PD]           `json:"pds,omitzero"`
+	CMIDs     Value[[]CMID]         `json:"cm_ids,omitzero"`
+	SRQs      Value[[]SRQ]          `json:"srqs,omitzero"`
+	Contexts  Value[[]Context]      `json:"contexts,omitzero"`
+	Bound     Value[[]BoundCounter] `json:"bound_counters,omitzero"`
+	Queues    []Queue               `json:"queues,omitempty"` // of our own devices
+	Faults    []Fault               `json:"faults,omitempty"` // put into our own devices on purpose
 
 	// PID and Comm are the process that holds a device of ours.
 	PID  int    `json:"pid,omitempty"`
@@ -278,6 +279,19 @@ type Context struct {
 	CTXN uint32     `json:"ctxn"`
 	PID  Value[int] `json:"pid,omitzero"`
 	Comm string     `json:"comm,omitempty"`
+}
+
+// BoundCounter is a set of counters that counts some queue pairs of a port alone, as rdma
+// statistic qp set and bind make them.
+type BoundCounter struct {
+	Port     int           `json:"port"`
+	ID       uint32        `json:"cntn"`
+	Type     Value[string] `json:"qp_type,omitzero"` // of the queue pairs, where they are bound by it
+	PID      Value[int]    `json:"pid,omitzero"`
+	Comm     string        `json:"comm,omitempty"`
+	IsKernel bool          `json:"kernel,omitempty"`
+	QPs      []uint32      `json:"lqpns,omitempty"`
+	Counters Counters      `json:"counters,omitempty"` // in the order of the driver
 }
 
 // Queue is a shard of one of our devices: a socket and the engine behind it.

@@ -170,6 +170,13 @@ func (l *Live) rdma(query string) (any, error) {
 	if name, _, ok := parts(query, "rdma/statmode/"); ok {
 		return l.statModes(c, name)
 	}
+	if name, _, ok := parts(query, "rdma/statqp/"); ok {
+		i, err := l.deviceIndex(c, name)
+		if err != nil {
+			return nil, err
+		}
+		return c.BoundCounters(i)
+	}
 	kind, name, _ := strings.Cut(strings.TrimPrefix(query, "rdma/res/"), "/")
 	if !strings.HasPrefix(query, "rdma/res/") || name == "" {
 		return nil, ErrNoEntry

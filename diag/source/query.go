@@ -24,6 +24,7 @@ const (
 	QueryContexts   = "rdma/res/ctx/%s"  // []snapshot.Context
 	QueryStatistics = "rdma/stat/%s"     // map[port number]snapshot.Counters
 	QueryStatModes  = "rdma/statmode/%s" // map[port number]snapshot.StatMode
+	QueryBound      = "rdma/statqp/%s"   // []snapshot.BoundCounter
 	QueryAttr       = "rdma/attr/%s"     // AttrAnswer, of uverbs
 	QueryChardevs   = "rdma/chardev"     // []snapshot.Chardev: what is under /dev/infiniband
 

@@ -118,6 +118,7 @@ func FuzzAnswers(f *testing.F) {
 		all(func(d *netlink.AttributeDecoder) int { return len(entries(d, nil, attrCMID, attrCMIDEntry, c.cmid)) })
 		all(func(d *netlink.AttributeDecoder) int { return len(entries(d, nil, attrSRQ, attrSRQEntry, c.srq)) })
 		all(func(d *netlink.AttributeDecoder) int { return len(counters(d)) })
+		all(func(d *netlink.AttributeDecoder) int { return len(entries(d, nil, attrBound, attrBoundEntry, c.bound)) })
 		all(func(d *netlink.AttributeDecoder) int { return len(optional(d)) })
 		all(func(d *netlink.AttributeDecoder) int { statMode(d); return 0 })
 		all(func(d *netlink.AttributeDecoder) int { device(d); return 0 })

@@ -81,6 +81,9 @@ const (
 	attrStatMode       = 74
 	attrStatRes        = 75
 	attrStatMask       = 76
+	attrBound          = 77
+	attrBoundEntry     = 78
+	attrBoundID        = 79
 	attrHWCounters     = 80
 	attrHWCounter      = 81
 	attrHWCounterName  = 82

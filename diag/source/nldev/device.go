@@ -135,16 +135,23 @@ func counters(d *netlink.AttributeDecoder) snapshot.Counters {
 			continue
 		}
 		d.Nested(func(d *netlink.AttributeDecoder) error {
-			for d.Next() {
-				if d.Type() == attrHWCounter {
-					d.Nested(func(d *netlink.AttributeDecoder) error {
-						pair(d, attrHWCounterName, attrHWCounterValue, func(k string, v uint64) {
-							all = append(all, snapshot.Counter{Name: k, Value: snapshot.Known(v)})
-						})
-						return nil
-					})
-				}
-			}
+			all = append(all, hwCounters(d)...)
+			return nil
+		})
+	}
+	return all
+}
+
+// hwCounters reads a table of counters, in its order.
+func hwCounters(d *netlink.AttributeDecoder) (all snapshot.Counters) {
+	for d.Next() {
+		if d.Type() != attrHWCounter {
+			continue
+		}
+		d.Nested(func(d *netlink.AttributeDecoder) error {
+			pair(d, attrHWCounterName, attrHWCounterValue, func(k string, v uint64) {
+				all = append(all, snapshot.Counter{Name: k, Value: snapshot.Known(v)})
+			})
 			return nil
 		})
 	}

@@ -6,5 +6,5 @@
 // changes anything. Answers are bounded by the kernel; a message that is cut or has an
 // attribute of the wrong size is an error that names the query. Called by diag/source.
 //
-// Reading order: client.go, attr.go, device.go, resource.go, words.go.
+// Reading order: client.go, attr.go, device.go, resource.go, bound.go, words.go.
 package nldev

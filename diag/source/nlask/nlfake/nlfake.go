@@ -1,7 +1,7 @@
 // Package nlfake is a kernel for tests of netlink clients: it answers a question with
 // datagrams, and can answer wrongly in every way that a socket allows.
 //
-// It owns nothing of a real kernel. Tests of diag/source use it; nothing else may.
+// It owns nothing of a real kernel. Tests use it; nothing else may.
 package nlfake
 
 import (
