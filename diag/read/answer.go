@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/verbena-rdma/verbena/diag/snapshot"
 	"github.com/verbena-rdma/verbena/diag/source"
@@ -116,47 +119,81 @@ func jsonError(err error) string {
 	return "the answer is cut: " + err.Error()
 }
 
-// cleanJSON replaces escapes of control characters, and control characters of
-// Unicode's second block, by a question mark: strings of answers reach terminals.
-// Tabs become spaces, and so do ends of lines unless the answer is a text of lines.
+// cleanJSON replaces what is not printable, escaped or not, by a question mark: strings
+// of answers reach terminals. Tabs become spaces, and so do ends of lines unless the
+// answer is a text of lines.
 func cleanJSON(b []byte, lines bool) []byte {
-	if bytes.IndexByte(b, '\\') < 0 && bytes.IndexByte(b, 0xc2) < 0 {
+	plain := true
+	for _, c := range b {
+		if c >= 0x7f || c == '\\' {
+			plain = false
+			break
+		}
+	}
+	if plain {
 		return b
 	}
 	out := make([]byte, 0, len(b))
-	for i := 0; i < len(b); i++ {
+	for i := 0; i < len(b); {
+		n := 1
 		switch {
-		case b[i] == 0xc2 && i+1 < len(b) && b[i+1] >= 0x80 && b[i+1] < 0xa0:
-			out = append(out, '?')
-			i++
-		case b[i] != '\\' || i+1 == len(b):
-			out = append(out, b[i])
-		case b[i+1] == 'n' && lines:
-			out = append(out, b[i], b[i+1])
-			i++
-		case bytes.IndexByte([]byte("nrt"), b[i+1]) >= 0:
-			out = append(out, ' ')
-			i++
-		case b[i+1] == 'b' || b[i+1] == 'f':
-			out = append(out, '?')
-			i++
-		case b[i+1] == 'u' && i+5 < len(b) && controlEscape(b[i+2:i+6]):
-			out = append(out, '?')
-			i += 5
+		case b[i] == '\\' && i+1 < len(b):
+			n = escaped(b[i:])
+			out = append(out, escape(b[i:i+n], lines)...)
+		case b[i] >= 0x7f:
+			var r rune
+			if r, n = utf8.DecodeRune(b[i:]); printable(r) {
+				out = append(out, b[i:i+n]...)
+			} else {
+				out = append(out, '?')
+			}
 		default:
-			out = append(out, b[i], b[i+1])
-			i++
+			out = append(out, b[i])
 		}
+		i += n
 	}
 	return out
 }
 
-// controlEscape reports whether four hexadecimal digits are a control character or
-// one that turns the direction of text.
-func controlEscape(hex []byte) bool {
-	var n uint32
-	if _, err := fmt.Sscanf(string(hex), "%04x", &n); err != nil {
-		return false
+// escaped is the length of the escape that a text begins with; that of a character of
+// two halves has both.
+func escaped(b []byte) int {
+	if b[1] != 'u' || len(b) < 6 {
+		return 2
 	}
-	return n < 0x20 || n >= 0x7f && n < 0xa0 || n >= 0x202a && n <= 0x202e || n >= 0x2066 && n <= 0x2069
+	if utf16.IsSurrogate(hexRune(b[2:6])) && len(b) >= 12 && b[6] == '\\' && b[7] == 'u' && utf16.IsSurrogate(hexRune(b[8:12])) {
+		return 12
+	}
+	return 6
+}
+
+// escape is what stands for an escape.
+func escape(b []byte, lines bool) []byte {
+	switch {
+	case b[1] == 'n' && lines:
+		return b
+	case b[1] == 'n' || b[1] == 'r' || b[1] == 't':
+		return []byte{' '}
+	case b[1] == 'b' || b[1] == 'f':
+		return []byte{'?'}
+	case len(b) == 12:
+		if printable(utf16.DecodeRune(hexRune(b[2:6]), hexRune(b[8:12]))) {
+			return b
+		}
+		return []byte{'?'}
+	case len(b) == 6:
+		if r := hexRune(b[2:6]); r >= 0 && !printable(r) {
+			return []byte{'?'}
+		}
+	}
+	return b
+}
+
+// hexRune is the character of four hexadecimal digits; -1 if they are none.
+func hexRune(b []byte) rune {
+	n, err := strconv.ParseUint(string(b), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(n)
 }

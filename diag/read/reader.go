@@ -167,8 +167,12 @@ func (r *reader) link(name string) string {
 	return target[strings.LastIndexByte(target, '/')+1:]
 }
 
-// clean makes text fit for a line: no control characters, valid UTF-8, bounded, no
-// space around it.
+// printable reports whether a character may stand in a value: it is valid, and neither
+// steers a terminal, ends a line, turns the direction of text nor is unseen.
+func printable(r rune) bool { return r != utf8.RuneError && unicode.IsPrint(r) }
+
+// clean makes text fit for a line: printable characters, valid UTF-8, bounded, no space
+// around it.
 func clean(s string) string {
 	s = strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == 0 })
 	plain := true
@@ -180,7 +184,7 @@ func clean(s string) string {
 	}
 	if !plain {
 		s = strings.Map(func(r rune) rune {
-			if unicode.IsControl(r) || r == utf8.RuneError || unicode.Is(unicode.Bidi_Control, r) {
+			if !printable(r) {
 				return '?'
 			}
 			return r
