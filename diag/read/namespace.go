@@ -29,7 +29,11 @@ func (r *reader) interfaces() *interfaces {
 	if r.nets != nil {
 		return r.nets
 	}
-	names := slices.DeleteFunc(r.list(classNet, maxNetdevs), func(n string) bool { return n == "bonding_masters" })
+	names, unread := r.tryList(classNet, maxNetdevs)
+	if unread != "" {
+		r.problem(classNet, unread)
+	}
+	names = slices.DeleteFunc(names, func(n string) bool { return n == "bonding_masters" })
 	links := ask[[]snapshot.Netdev](r, source.QueryNetdevs)
 	ours := &interfaces{asked: map[string]snapshot.Netdev{}, known: links.IsKnown(), strange: map[string]string{}}
 	var order []string
@@ -44,6 +48,11 @@ func (r *reader) interfaces() *interfaces {
 		}
 	}
 	r.compare(ours, names)
+	if unread != "" {
+		for n := range ours.asked {
+			ours.strange[n] = unread
+		}
+	}
 	if ours.foreign {
 		names = nil
 	}

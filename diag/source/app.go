@@ -34,7 +34,7 @@ func (l *Live) Processes() (pids []int, matching int, err error) {
 		return nil, 0, failureOf(fmt.Sprintf("process %d: not a number of a process", cfg.PID))
 	case cfg.PID > 0:
 		if _, err := l.proc.readFile(strconv.Itoa(cfg.PID)+"/status", MaxFile); errors.Is(err, ErrNoEntry) {
-			return nil, 0, failureOf(fmt.Sprintf("there is no process %d", cfg.PID))
+			return nil, 0, l.noProcess(fmt.Sprintf("process %d", cfg.PID))
 		}
 		return []int{cfg.PID}, 1, nil
 	case cfg.Name != "":
@@ -64,7 +64,7 @@ func (l *Live) app() (any, error) {
 		case len(pids) > 1: // it has ended meanwhile
 			matching--
 		case errors.Is(err, ErrNoEntry):
-			return nil, failureOf(fmt.Sprintf("there is no process %d", pid))
+			return nil, l.noProcess(fmt.Sprintf("process %d", pid))
 		default:
 			return nil, err
 		}
@@ -147,10 +147,19 @@ func (l *Live) byName(name string) ([]int, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, failureOf(fmt.Sprintf("there is no process named %.40q", name))
+		return nil, l.noProcess(fmt.Sprintf("process named %.40q", name))
 	}
 	slices.Sort(all)
 	return all, nil
+}
+
+// noProcess says that there is no process, or that nobody can know: where proc hides the
+// processes of others, not even the first one is there.
+func (l *Live) noProcess(which string) Failure {
+	if !l.proc.has("1") && l.proc.has("self") {
+		return failureOf("there is no " + which + " that is ours to see: proc hides the processes of others (hidepid)")
+	}
+	return failureOf("there is no " + which)
 }
 
 // appStatus reads the lines of /proc/<pid>/status that matter.

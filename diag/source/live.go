@@ -59,21 +59,28 @@ func NewLive(cfg LiveConfig) (*Live, error) {
 	}
 	l := &Live{cfg: cfg, comms: map[int]string{}}
 	for _, t := range []struct {
-		to   **tree
-		dir  string
-		must bool
-	}{{&l.sys, cfg.SysfsRoot, true}, {&l.proc, cfg.ProcRoot, true}, {&l.dev, cfg.DevRoot, false}} {
+		to  **tree
+		dir string
+		// The usual directory, what is always in it, and what is mounted there. A
+		// container may be without: then nothing of it is readable, for that reason.
+		usual, has, what string
+	}{{&l.sys, cfg.SysfsRoot, "/sys", "class", "sysfs"}, {&l.proc, cfg.ProcRoot, "/proc", "self", "proc"}, {&l.dev, cfg.DevRoot, cfg.DevRoot, "", "dev"}} {
 		tree, err := openTree(t.dir, true)
-		if err != nil && t.must {
+		switch {
+		case err != nil && t.dir != t.usual:
 			l.Close()
 			return nil, fmt.Errorf("read the host under %s: %w", t.dir, err)
+		case t.what == "dev" && err != nil:
+			continue
+		case err != nil:
+			tree = missingTree(fmt.Sprintf("%s is not mounted at %s: %v", t.what, t.dir, err))
+		case t.dir == t.usual && t.has != "" && !tree.has(t.has):
+			tree.Close()
+			tree = missingTree(fmt.Sprintf("%s is not mounted at %s", t.what, t.dir))
 		}
-		if err == nil {
-			*t.to = tree
-		}
+		*t.to = tree
 	}
-	_, err := l.proc.root.Stat("thread-self/net")
-	l.threads = err == nil
+	l.threads = l.proc.has("thread-self/net")
 	return l, nil
 }
 
@@ -81,7 +88,7 @@ func NewLive(cfg LiveConfig) (*Live, error) {
 func (l *Live) Close() error {
 	for _, t := range []*tree{l.sys, l.proc, l.dev} {
 		if t != nil {
-			t.root.Close()
+			t.Close()
 		}
 	}
 	l.mu.Lock()
@@ -144,6 +151,9 @@ func (l *Live) ReadLink(name string) (string, error) {
 	t, rest, err := l.in(name)
 	if err != nil {
 		return "", err
+	}
+	if t.missing != "" {
+		return "", t.missing
 	}
 	target, err := t.root.Readlink(rest)
 	if err != nil {

@@ -16,8 +16,9 @@ import (
 // it, and what could block or act when it is opened (pipes, devices, sockets) is
 // refused by a look before.
 type tree struct {
-	root  *os.Root
-	links bool // follow symbolic links that stay inside
+	root    *os.Root
+	missing Failure // why there is no root, and nothing can be read
+	links   bool    // follow symbolic links that stay inside
 
 	mu    sync.Mutex
 	plain map[string]bool // directories that are known to be no links
@@ -48,8 +49,25 @@ func openTree(dir string, links bool) (*tree, error) {
 	return &tree{root: root, links: links, plain: map[string]bool{".": true}, names: map[string]map[string]bool{}}, nil
 }
 
+// missingTree is a tree of which nothing can be read.
+func missingTree(why string) *tree { return &tree{missing: failureOf(why)} }
+
+// has reports whether something is at a name, be it a link.
+func (t *tree) has(name string) bool {
+	if t.missing != "" {
+		return false
+	}
+	_, err := t.root.Lstat(name)
+	return err == nil
+}
+
 // Close closes the directory.
-func (t *tree) Close() error { return t.root.Close() }
+func (t *tree) Close() error {
+	if t.root == nil {
+		return nil
+	}
+	return t.root.Close()
+}
 
 // isDir implements store.
 func (t *tree) isDir(name string) (bool, error) {
@@ -70,6 +88,9 @@ func whyNot(err error) error {
 func (t *tree) look(name string) (fs.FileInfo, error) {
 	if !fs.ValidPath(name) {
 		return nil, failureOf(fmt.Sprintf("%.100q is no path inside the tree", name))
+	}
+	if t.missing != "" {
+		return nil, t.missing
 	}
 	if t.links {
 		fi, err := t.root.Stat(name)
