@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -12,10 +13,14 @@ import (
 	"github.com/verbena-rdma/verbena/diag/snapshot"
 )
 
+// allowHostHelp is what --allow-host of servers means.
+const allowHostHelp = "`names` by which requests may call this server, such as that of a proxy, beside those of loopback"
+
 // exporterFlags are the flags of verbena exporter.
 type exporterFlags struct {
 	host    hostFlags
 	listen  string
+	names   []string
 	exclude []string
 	perQP   int
 	compat  bool
@@ -35,6 +40,7 @@ func (a app) exporterCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&s.listen, "listen", "127.0.0.1:9879", "`address` and port to listen on")
+	f.StringSliceVar(&s.names, "allow-host", nil, allowHostHelp)
 	f.StringSliceVar(&s.exclude, "exclude-devices", nil, "`devices` of which not even a file is read, by name with commas")
 	f.IntVar(&s.perQP, "per-qp", 0, "export the counters of so many queue pairs of each device too")
 	f.BoolVar(&s.compat, "compat", false, "also export under node_exporter's names, node_infiniband_*")
@@ -62,6 +68,9 @@ func (a app) exporter(ctx context.Context, s *exporterFlags) error {
 	srv, err := serve.Listen(ctx, s.listen)
 	if err != nil {
 		return err
+	}
+	if err := srv.Allow(s.names); err != nil {
+		return errors.Join(err, srv.Close())
 	}
 	srv.Announce(a.err, "metrics")
 	return srv.Serve(ctx, export.Handler(c))

@@ -128,10 +128,20 @@ type ownPair struct {
 
 func newOwnPair(t testing.TB, port uint16, addrs ...string) *ownPair {
 	t.Helper()
-	p := &ownPair{}
+	var cfgs [2]verbs.Config
 	for i, a := range addrs {
+		cfgs[i] = verbs.Config{Addr: netip.MustParseAddr(a), Port: port, Control: verbs.ControlOn}
+	}
+	return newPairOf(t, cfgs)
+}
+
+// newPairOf connects two devices.
+func newPairOf(t testing.TB, cfgs [2]verbs.Config) *ownPair {
+	t.Helper()
+	p := &ownPair{}
+	for i := range cfgs {
 		var err error
-		if p.dev[i], err = verbs.Open(verbs.Config{Addr: netip.MustParseAddr(a), Port: port, Control: verbs.ControlOn}); err != nil {
+		if p.dev[i], err = verbs.Open(cfgs[i]); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { p.dev[i].Close() })

@@ -2,17 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/verbena-rdma/verbena/diag/monitor"
-	"github.com/verbena-rdma/verbena/diag/read"
 	"github.com/verbena-rdma/verbena/diag/serve"
-	"github.com/verbena-rdma/verbena/diag/snapshot"
-	"github.com/verbena-rdma/verbena/diag/source"
 )
 
 // monitorFlags are the flags of verbena monitor.
@@ -20,6 +17,7 @@ type monitorFlags struct {
 	host    hostFlags
 	doctor  doctorFlags
 	listen  string
+	names   []string
 	every   time.Duration
 	examine time.Duration
 	exclude []string
@@ -29,20 +27,27 @@ type monitorFlags struct {
 func (a app) monitorCommand() *cobra.Command {
 	var s monitorFlags
 	c := &cobra.Command{
-		Use:   "monitor [DIRECTORY...]",
+		Use:   "monitor [RECORDING...]",
 		Short: "A live page of this host's RDMA traffic and what is wrong with it",
 		Long: "Serves a page with the last ten minutes of throughput, pause, ECN, CNPs, retransmissions and order by\n" +
-			"device and priority, and the doctor's findings beside them; of this host, and of recorded ones that are\n" +
-			"named (verbena snapshot makes them). It reads only, has no password and listens on loopback unless told\n" +
-			"otherwise.",
-		RunE: func(cmd *cobra.Command, dirs []string) error { return a.monitor(cmd.Context(), &s, dirs) },
+			"device and priority, and the doctor's findings beside them; of this host, and of recorded ones.\n\n" +
+			"A RECORDING is a directory that verbena snapshot wrote, one text file of the same (.txtar), or a directory of\n" +
+			"such recordings, each of which becomes a host of its name: verbena sim run SCENARIO --snapshots DIR writes\n" +
+			"one for every host and switch. The page has a list of hosts to choose from, 64 at most.\n\n" +
+			"It reads only, has no password and listens on loopback unless told otherwise. From another machine:\n" +
+			"ssh -L 9880:127.0.0.1:9880 HOST, and http://localhost:9880/ there.",
+		Example: "  verbena monitor                          this host\n" +
+			"  verbena monitor gpu-17/ gpu-18/          and two recorded ones\n" +
+			"  verbena sim run pfc-storm --snapshots snaps && verbena monitor --recorded-only snaps",
+		RunE: func(cmd *cobra.Command, paths []string) error { return a.monitor(cmd.Context(), &s, paths) },
 	}
 	f := c.Flags()
 	f.StringVar(&s.listen, "listen", "127.0.0.1:9880", "`address` and port to listen on")
+	f.StringSliceVar(&s.names, "allow-host", nil, allowHostHelp)
 	f.DurationVar(&s.every, "every", time.Second, "time between two looks at the counters")
 	f.DurationVar(&s.examine, "examine", 10*time.Second, "time between two looks of the doctor")
 	f.StringSliceVar(&s.exclude, "exclude-devices", nil, "`devices` of which not even a file is read, by name with commas")
-	f.BoolVar(&s.noLive, "recorded-only", false, "not this host")
+	f.BoolVar(&s.noLive, "recorded-only", false, "only the recordings, not this host")
 	f.StringArrayVar(&s.doctor.rules, "rules", nil, "a `file` of the doctor's rules to add or put in place of others")
 	f.StringVar(&s.host.sysfsRoot, "sysfs-root", "/sys", "where sysfs is mounted")
 	f.StringVar(&s.host.procRoot, "proc-root", "/proc", "where proc is mounted")
@@ -52,7 +57,7 @@ func (a app) monitorCommand() *cobra.Command {
 // minEvery is the shortest time between two looks: drivers refresh counters every 10 ms.
 const minEvery = 100 * time.Millisecond
 
-func (a app) monitor(ctx context.Context, s *monitorFlags, dirs []string) error {
+func (a app) monitor(ctx context.Context, s *monitorFlags, paths []string) error {
 	for _, d := range []struct {
 		flag string
 		v    time.Duration
@@ -74,13 +79,14 @@ func (a app) monitor(ctx context.Context, s *monitorFlags, dirs []string) error 
 		defer live.Close()
 		cfg.Hosts = append(cfg.Hosts, liveHost(live, s.exclude))
 	}
-	for _, dir := range dirs {
-		rec, err := source.Open(dir)
-		if err != nil {
-			return err
-		}
-		defer rec.Close()
-		cfg.Hosts = append(cfg.Hosts, recordedHost(rec, dir, cfg.Hosts))
+	recs, err := a.recordings(paths, monitor.MaxHosts-len(cfg.Hosts))
+	if err != nil {
+		return err
+	}
+	defer recs.close()
+	cfg.Hosts = append(cfg.Hosts, recs.hosts(cfg.Hosts)...)
+	if len(cfg.Hosts) == 0 {
+		return errors.New("--recorded-only without a recording: there is no host to show")
 	}
 	m, err := monitor.New(cfg)
 	if err != nil {
@@ -89,6 +95,9 @@ func (a app) monitor(ctx context.Context, s *monitorFlags, dirs []string) error 
 	srv, err := serve.Listen(ctx, s.listen)
 	if err != nil {
 		return err
+	}
+	if err := srv.Allow(s.names); err != nil {
+		return errors.Join(err, srv.Close())
 	}
 	srv.Announce(a.err, "monitor")
 	ctx, stop := context.WithCancel(ctx)
@@ -101,34 +110,4 @@ func (a app) monitor(ctx context.Context, s *monitorFlags, dirs []string) error 
 	stop()
 	<-done
 	return err
-}
-
-// liveHost is this host: counters at every look, all of it for the doctor.
-func liveHost(live *source.Live, exclude []string) monitor.Host {
-	counters := read.Options{Exclude: exclude, NoResources: true, NoSystem: true, NoApp: true, Counters: true}
-	return monitor.Host{
-		Name: "this host",
-		Look: func() *snapshot.Snapshot { return read.Host(live, counters) },
-		Full: func() *snapshot.Snapshot { return read.Host(live, read.Options{Exclude: exclude, NoApp: true}) },
-	}
-}
-
-// recordedHost is a recording, under the host's name or that of its directory.
-func recordedHost(rec *source.Recording, dir string, others []monitor.Host) monitor.Host {
-	base := rec.Meta().Host
-	if base == "" {
-		base = filepath.Base(dir)
-	}
-	name := base
-	for n := 2; ; n++ {
-		taken := false
-		for _, h := range others {
-			taken = taken || h.Name == name
-		}
-		if !taken {
-			break
-		}
-		name = fmt.Sprintf("%s (%d)", base, n)
-	}
-	return monitor.Host{Name: name, Times: rec.Times(), Past: func(i int) *snapshot.Snapshot { return read.Host(rec.At(i), read.Options{}) }}
 }

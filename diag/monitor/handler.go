@@ -24,6 +24,8 @@ const policy = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-a
 type hostInfo struct {
 	Name   string          `json:"name"`
 	Origin snapshot.Origin `json:"origin"`
+	Fail   int             `json:"fail"` // findings of the doctor's last look
+	Warn   int             `json:"warn"`
 }
 
 // answer is the answer to /api/data.
@@ -31,10 +33,13 @@ type answer struct {
 	Host     string          `json:"host"`
 	Hostname string          `json:"hostname,omitempty"`
 	Origin   snapshot.Origin `json:"origin"`
-	Seq      uint64          `json:"seq"` // for since= of the next question
+	Began    int64           `json:"began"` // of this monitor, ms since 1970: another one has other counts
+	Seq      uint64          `json:"seq"`   // for since= of the next question
 	EveryMs  int64           `json:"every_ms"`
 	Devices  int             `json:"devices"`
-	Problems int             `json:"problems"` // places that could not be read
+	Bare     bool            `json:"bare,omitempty"` // a live host without a device
+	Problems int             `json:"problems"`       // places that could not be read
+	Unread   []Unread        `json:"unread,omitempty"`
 	LeftOut  int             `json:"series_left_out,omitempty"`
 	Note     string          `json:"note,omitempty"`
 
@@ -97,8 +102,19 @@ func (m *Monitor) hosts() []hostInfo {
 	all := make([]hostInfo, 0, len(m.order))
 	for _, w := range m.order {
 		w.mu.Lock()
-		all = append(all, hostInfo{w.host.Name, w.origin})
+		h := hostInfo{Name: w.host.Name, Origin: w.origin}
+		if w.report != nil {
+			for i := range w.report.Findings {
+				switch w.report.Findings[i].Status {
+				case doctor.Fail:
+					h.Fail++
+				case doctor.Warn:
+					h.Warn++
+				}
+			}
+		}
 		w.mu.Unlock()
+		all = append(all, h)
 	}
 	return all
 }
@@ -126,8 +142,8 @@ func (w *watch) answer(since uint64) *answer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a := &answer{
-		Host: w.host.Name, Hostname: w.hostname, Origin: w.origin, Seq: w.ring.seq, EveryMs: w.cfg.Every.Milliseconds(),
-		Devices: w.devices, Problems: w.problems, LeftOut: w.ring.left, Note: w.note,
+		Host: w.host.Name, Hostname: w.hostname, Origin: w.origin, Began: w.cfg.began, Seq: w.ring.seq, EveryMs: w.cfg.Every.Milliseconds(),
+		Devices: w.devices, Bare: w.bare, Problems: w.problems, Unread: w.unread, LeftOut: w.ring.left, Note: w.note,
 		Findings: []doctor.Finding{}, Events: append([]Event{}, w.events...),
 	}
 	a.Times, a.Series = w.ring.since(since)

@@ -30,6 +30,8 @@ type Config struct {
 	// Every is the time between two looks at counters, 1 s if 0; Examine that between
 	// two looks of the doctor, 10 s if 0.
 	Every, Examine time.Duration
+
+	began int64
 }
 
 // MaxHosts is how many hosts a page has at most.
@@ -58,6 +60,7 @@ func New(cfg Config) (*Monitor, error) {
 	case cfg.Every < 0 || cfg.Examine < 0:
 		return nil, errors.New("a time between looks is negative")
 	}
+	cfg.began = time.Now().UnixMilli()
 	m := &Monitor{cfg: cfg, by: map[string]*watch{}}
 	for _, h := range cfg.Hosts {
 		if h.Name == "" || (h.Look == nil) == (h.Past == nil) {

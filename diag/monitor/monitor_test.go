@@ -225,6 +225,71 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// A switch that is a host of its own has the PFC frames of its ports; that beside a host
+// with devices is not drawn.
+func TestSwitch(t *testing.T) {
+	at := func(second int, rx, tx uint64, devices ...snapshot.Device) *snapshot.Snapshot {
+		return &snapshot.Snapshot{
+			Taken: begin.Add(time.Duration(second) * time.Second), Devices: devices,
+			Switch: &snapshot.Switch{Name: "leaf0", Ports: []snapshot.SwitchPort{
+				{Name: "Ethernet0", PFCRx: snapshot.Known([8]uint64{3: rx}), PFCTx: snapshot.Known([8]uint64{3: tx, 4: 7})}, {Name: "Ethernet4"},
+			}},
+		}
+	}
+	a := ask(t, replay(t, nil, at(0, 10, 20), at(2, 30, 120)), "/api/data?host=rec")
+	for line, want := range map[string]float64{"received, priority 3": 10, "sent, priority 3": 50, "sent, priority 4": 0} {
+		if got := a.last(t, "pfc", "Ethernet0", line); got != want {
+			t.Errorf("%s: %v, want %v", line, got, want)
+		}
+	}
+	if len(a.Series) != 3 || !strings.HasPrefix(a.Note, "a switch") {
+		t.Errorf("%d series, note %q", len(a.Series), a.Note)
+	}
+	d := snapshot.Device{Name: "mlx5_0"}
+	if a := ask(t, replay(t, nil, at(0, 10, 20, d), at(2, 30, 120, d)), "/api/data?host=rec"); len(a.Series) != 0 || a.Note != "" {
+		t.Errorf("a host beside a switch: %d series, note %q", len(a.Series), a.Note)
+	}
+}
+
+// The list of hosts says what the doctor found on each, and a host says which places
+// could not be read, as many as are of use.
+func TestHostsAndUnread(t *testing.T) {
+	rules, err := doctor.Parse("test.yaml", []byte(`
+- {id: X01, title: sends, step: 2, each: port, warn: 'total("cnp_tx") > 0', fail: 'total("cnp_tx") > 5', confidence: 1, cause: c, why: w, fix: [f], source: test}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := func(name string, v int) monitor.Host {
+		s := &snapshot.Snapshot{Taken: begin, Devices: []snapshot.Device{{Name: "mlx5_0", Kind: snapshot.Hardware, Ports: []snapshot.Port{{Number: 1, HWCounters: counters("np_cnp_sent", v)}}}}}
+		for i := range 30 * v {
+			s.Problems = append(s.Problems, snapshot.Problem{Place: "p" + strconv.Itoa(i), Why: strings.Repeat("é", 1000)})
+		}
+		return monitor.Host{Name: name, Times: 1, Past: func(int) *snapshot.Snapshot { return s }}
+	}
+	m, err := monitor.New(monitor.Config{Rules: rules, Hosts: []monitor.Host{host("well", 0), host("warned", 1), host("failed", 9)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Run(t.Context())
+	const want = `[{"name":"well","origin":"recorded","fail":0,"warn":0},{"name":"warned","origin":"recorded","fail":0,"warn":1},{"name":"failed","origin":"recorded","fail":1,"warn":0}]`
+	if got := strings.TrimSpace(string(get(t, m.Handler(), "/api/hosts", 200))); got != want {
+		t.Errorf("hosts\n%s want\n%s", got, want)
+	}
+	b := get(t, m.Handler(), "/api/data?host=failed", 200)
+	var a struct {
+		Began    int64
+		Problems int
+		Unread   []monitor.Unread
+	}
+	if err := json.Unmarshal(b, &a); err != nil {
+		t.Fatal(err)
+	}
+	if a.Began == 0 || a.Problems != 270 || len(a.Unread) != 20 || a.Unread[0].Place != "p0" || len(a.Unread[0].Why) > 310 || !strings.HasSuffix(a.Unread[0].Why, "é…") {
+		t.Errorf("%.300s", b)
+	}
+}
+
 // Only reading is offered, and the page may load nothing but itself.
 func TestHandler(t *testing.T) {
 	h := replay(t, nil, &snapshot.Snapshot{Taken: begin})
@@ -250,7 +315,16 @@ func TestHandler(t *testing.T) {
 			t.Errorf("the page has %q", not)
 		}
 	}
-	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH"} {
+	for path, kind := range map[string]string{
+		"/": "text/html; charset=utf-8", "/app.js": "text/javascript; charset=utf-8", "/style.css": "text/css; charset=utf-8", "/icon.svg": "image/svg+xml", "/api/hosts": "application/json",
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodHead, path, nil))
+		if w.Code != 200 || w.Header().Get("Content-Type") != kind {
+			t.Errorf("HEAD %s: status %d, %q", path, w.Code, w.Header().Get("Content-Type"))
+		}
+	}
+	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS"} {
 		for _, path := range []string{"/", "/api/data?host=rec", "/api/hosts"} {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, httptest.NewRequest(method, path, nil))

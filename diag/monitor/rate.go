@@ -99,7 +99,48 @@ func rates(before, after *snapshot.Snapshot, seconds float64) []point {
 			}
 		}
 	}
-	return append(out, pauses(before, after, seconds)...)
+	out = append(out, pauses(before, after, seconds)...)
+	if len(after.Devices) == 0 {
+		out = append(out, switchFrames(before, after, seconds)...)
+	}
+	return out
+}
+
+// switchFrames are the PFC frames of the ports of a switch that is a host of its own;
+// that beside a host is not drawn.
+func switchFrames(before, after *snapshot.Snapshot, seconds float64) []point {
+	if before.Switch == nil || after.Switch == nil {
+		return nil
+	}
+	was := map[string]*snapshot.SwitchPort{}
+	for i := range before.Switch.Ports {
+		was[before.Switch.Ports[i].Name] = &before.Switch.Ports[i]
+	}
+	var out []point
+	for i := range after.Switch.Ports {
+		p := &after.Switch.Ports[i]
+		b := was[p.Name]
+		if b == nil {
+			continue
+		}
+		for _, side := range []struct {
+			line string
+			b, a snapshot.Value[[8]uint64]
+		}{{"received", b.PFCRx, p.PFCRx}, {"sent", b.PFCTx, p.PFCTx}} {
+			first, _ := side.b.Get()
+			now, _ := side.a.Get()
+			if !side.a.IsKnown() || !side.b.IsKnown() {
+				continue
+			}
+			for prio := range 8 {
+				d, ok := snapshot.Delta(snapshot.Known(first[prio]), snapshot.Known(now[prio])).Get()
+				if ok && now[prio] != 0 {
+					out = append(out, point{key{plotFrames, p.Name, side.line + ", priority " + strconv.Itoa(prio)}, float64(d) / seconds})
+				}
+			}
+		}
+	}
+	return out
 }
 
 // pauses are PFC by port, priority and direction; of interfaces without a port, such as

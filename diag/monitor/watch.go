@@ -2,8 +2,8 @@ package monitor
 
 import (
 	"context"
-	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +15,8 @@ import (
 const (
 	maxEvents   = 200
 	maxFindings = 100
+	maxUnread   = 20
+	maxWhy      = 300 // bytes
 )
 
 // Event is a finding that came or went.
@@ -42,9 +44,17 @@ type watch struct {
 	firing   map[string]Event
 	devices  int
 	problems int
+	unread   []Unread // the first of the problems
 	origin   snapshot.Origin
 	hostname string
 	note     string // why there are no plots, for people
+	bare     bool   // the host was looked at and has no RDMA device
+}
+
+// Unread is a place that could not be read.
+type Unread struct {
+	Place string `json:"place"`
+	Why   string `json:"why"`
 }
 
 func newWatch(h Host, cfg *Config) *watch {
@@ -96,14 +106,21 @@ func (w *watch) replay(ctx context.Context) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	var notes []string
 	switch {
 	case w.host.Times < 2:
-		w.note = "the recording has one instant: there are no rates"
+		notes = append(notes, "the recording has one instant: there are no rates")
 	case w.ring.seq == 0:
-		w.note = "the recording does not say when its instants were: there are no rates"
-	default:
-		w.note = ""
+		notes = append(notes, "the recording does not say when its instants were: there are no rates")
 	}
+	switch {
+	case w.devices > 0 || w.last == nil:
+	case w.last.Switch != nil:
+		notes = append(notes, "a switch: PFC frames by port are plotted, the rest of its counters is in the findings")
+	default:
+		notes = append(notes, "there is no RDMA device in the recording")
+	}
+	w.note = strings.Join(notes, "; ")
 }
 
 // look takes the next reading of the counters.
@@ -169,16 +186,19 @@ func (w *watch) examine(s *snapshot.Snapshot) {
 	}
 }
 
-// explain says what is missing where there is nothing to plot.
+// explain says what could not be read, and whether there is anything to plot.
 func (w *watch) explain(s *snapshot.Snapshot) {
-	if w.host.Past != nil {
-		return
+	w.bare = w.host.Past == nil && len(s.Devices) == 0
+	w.unread = nil
+	for _, p := range s.Problems[:min(len(s.Problems), maxUnread)] {
+		w.unread = append(w.unread, Unread{short(p.Place), short(p.Why)})
 	}
-	w.note = ""
-	if len(s.Devices) == 0 {
-		w.note = "this host has no RDMA device, and no process of yours holds one of Verbena's"
-		if n := len(s.Problems); n > 0 {
-			w.note += fmt.Sprintf("; %d places could not be read, the first is %s: %s", n, s.Problems[0].Place, s.Problems[0].Why)
-		}
+}
+
+// short cuts what a host says.
+func short(s string) string {
+	if len(s) > maxWhy {
+		return strings.ToValidUTF8(s[:maxWhy], "") + "…"
 	}
+	return s
 }

@@ -28,6 +28,7 @@ const (
 type Server struct {
 	lis      net.Listener
 	loopback bool
+	names    map[string]bool // further names in requests
 }
 
 // Listen takes an address, host:port; port 0 for any. The error names the address and
@@ -74,10 +75,52 @@ func (s *Server) Announce(w io.Writer, what string) {
 // Close gives the address back, for a server that does not Serve.
 func (s *Server) Close() error { return s.lis.Close() }
 
+// maxNames is how many further names a server has at most.
+const maxNames = 64
+
+// Allow takes further names by which requests may call the server, such as that of a
+// proxy in front of it, without a port. A server on loopback answers to the names of
+// loopback and to these; one that others reach answers to any name, and once names
+// are allowed to these, to those of loopback and to addresses. The error names the one
+// that is wrong. It is called before Serve.
+func (s *Server) Allow(names []string) error {
+	if len(names) > maxNames {
+		return fmt.Errorf("--allow-host: %d names, the limit is %d", len(names), maxNames)
+	}
+	for _, n := range names {
+		if !validName(n) {
+			return fmt.Errorf("--allow-host %.100q: must be a name or an address without a port, such as monitor.example", n)
+		}
+		if s.names == nil {
+			s.names = map[string]bool{}
+		}
+		s.names[canonical(n)] = true
+	}
+	return nil
+}
+
+// validName reports whether a name can be that of a host: letters, digits, dots, hyphens
+// and underscores (RFC 1123 §2.1, and what people do), or an IP address.
+func validName(n string) bool {
+	if _, err := netip.ParseAddr(strings.Trim(n, "[]")); err == nil {
+		return true
+	}
+	return n != "" && len(n) <= 253 && strings.Trim(strings.ToLower(n), "abcdefghijklmnopqrstuvwxyz0123456789.-_") == "" && strings.Trim(n, ".") != ""
+}
+
+// canonical is one form for all ways to write a name.
+func canonical(n string) string {
+	n = strings.Trim(n, "[]")
+	if a, err := netip.ParseAddr(n); err == nil {
+		return a.String()
+	}
+	return strings.ToLower(strings.TrimSuffix(n, "."))
+}
+
 // Serve answers until the context ends, then lets answers under way finish.
 func (s *Server) Serve(ctx context.Context, h http.Handler) error {
-	if s.loopback {
-		h = localOnly(h)
+	if s.loopback || len(s.names) > 0 {
+		h = s.named(h)
 	}
 	srv := &http.Server{
 		Handler: h, MaxHeaderBytes: maxHeader,
@@ -100,28 +143,29 @@ func (s *Server) Serve(ctx context.Context, h http.Handler) error {
 	return err
 }
 
-// localOnly answers only those who name this host as they would by themselves: a page
+// named answers only those who name this host as they would by themselves: a page
 // of elsewhere, whose name has been made to point here, is sent away.
-func localOnly(h http.Handler) http.Handler {
+func (s *Server) named(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !localName(r.Host) {
-			http.Error(w, fmt.Sprintf("%.100q is no name of this host; it listens on loopback only", r.Host), http.StatusForbidden)
+		if !s.answersTo(r.Host) {
+			http.Error(w, fmt.Sprintf("%.100q is no name of this server; --allow-host NAME allows one", r.Host), http.StatusForbidden)
 			return
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-func localName(host string) bool {
+// answersTo reports whether a request's Host is a name of the server.
+func (s *Server) answersTo(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
-	host = strings.Trim(host, "[]")
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+	host = canonical(host)
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") || s.names[host] {
 		return true
 	}
 	a, err := netip.ParseAddr(host)
-	return err == nil && a.IsLoopback()
+	return err == nil && (a.IsLoopback() || !s.loopback) // an address cannot be made to point elsewhere
 }
 
 // limited is a listener with so many connections at a time; more are closed.

@@ -17,10 +17,13 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // start serves until the test ends.
-func start(t *testing.T, address string) *serve.Server {
+func start(t *testing.T, address string, names ...string) *serve.Server {
 	t.Helper()
 	s, err := serve.Listen(t.Context(), address)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Allow(names); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -86,6 +89,39 @@ func TestNotLoopback(t *testing.T) {
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(s.URL(), "http://"))
 	if got := status(t, "http://127.0.0.1:"+port, "any.example"); got != 200 {
 		t.Errorf("status %d", got)
+	}
+}
+
+// Names that are allowed are answered to, on loopback and elsewhere, and no others: only
+// an address cannot be made to point here by somebody else.
+func TestAllowedNames(t *testing.T) {
+	for address, hosts := range map[string]map[string]int{
+		"127.0.0.1:0": {
+			"": 200, "localhost": 200, "mon.example": 200, "MON.example.:443": 200, "2001:db8::1": 200, "[2001:DB8::1]:9": 200,
+			"x.mon.example": 403, "mon.example.evil": 403, "evil.example": 403, "192.0.2.1": 403,
+		},
+		"0.0.0.0:0": {"localhost": 200, "mon.example:1": 200, "192.0.2.1": 200, "[2001:db8::2]:9": 200, "evil.example": 403, "mon": 403},
+	} {
+		s := start(t, address, "Mon.Example", "2001:db8::1")
+		_, port, _ := net.SplitHostPort(strings.TrimPrefix(s.URL(), "http://"))
+		for host, want := range hosts {
+			if got := status(t, "http://127.0.0.1:"+port, host); got != want {
+				t.Errorf("%s, host %q: status %d, want %d", address, host, got, want)
+			}
+		}
+	}
+	s, err := serve.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, n := range []string{"", ".", "a:80", "http://a", "a/b", "a b", "a\nb", "*", strings.Repeat("a", 254)} {
+		if err := s.Allow([]string{n}); err == nil || !strings.HasPrefix(err.Error(), "--allow-host ") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%.20q: %v", n, err)
+		}
+	}
+	if err := s.Allow(make([]string, 65)); err == nil || !strings.Contains(err.Error(), "the limit is 64") {
+		t.Errorf("65 names: %v", err)
 	}
 }
 

@@ -26,6 +26,6 @@
 // Packages below this one are the clients of the kernel: nldev (RDMA), rtnl
 // (addresses, routes), dcbnl, ethtool, nft. They return the types of snapshot.
 //
-// Reading order: source.go, query.go, failure.go, recording.go, tree.go, archive.go,
+// Reading order: source.go, query.go, failure.go, recording.go, find.go, tree.go, archive.go,
 // recorder.go, live.go.
 package source
