@@ -22,21 +22,28 @@ type screen struct {
 	out    *os.File
 	colour bool
 
+	in      *os.File // where keys come from, nil without
+	keysMu  sync.Mutex
 	restore func() // what the terminal was like
 	end     chan struct{}
 	quitted chan struct{} // somebody has typed q
 	winch   chan os.Signal
+	job     chan os.Signal // Ctrl-Z, and the shell's fg
 	wait    sync.WaitGroup
 }
 
 // openScreen takes the terminal; close gives it back as it was. Keys are read from in
 // where that is a terminal.
 func openScreen(in io.Reader, out *os.File, colour bool) *screen {
-	s := &screen{out: out, colour: colour, restore: func() {}, end: make(chan struct{}), quitted: make(chan struct{}), winch: make(chan os.Signal, 1)}
+	s := &screen{
+		out: out, colour: colour, restore: func() {}, end: make(chan struct{}), quitted: make(chan struct{}),
+		winch: make(chan os.Signal, 1), job: make(chan os.Signal, 4),
+	}
 	notifyResize(s.winch)
+	notifyJob(s.job)
 	if f, ok := in.(*os.File); ok {
 		if restore, err := keysAtOnce(f); err == nil {
-			s.restore = restore
+			s.in, s.restore = f, restore
 			s.wait.Go(func() { s.keys(f) })
 		}
 	}
@@ -53,7 +60,9 @@ func (s *screen) keys(f *os.File) {
 			return
 		default:
 		}
+		s.keysMu.Lock() // not while the terminal is the shell's
 		n, err := readKeys(f, b[:])
+		s.keysMu.Unlock()
 		if err != nil {
 			return // the terminal has gone: so does the program, by its signal
 		}
@@ -69,7 +78,8 @@ func (s *screen) keys(f *os.File) {
 func (s *screen) close() {
 	close(s.end)
 	s.wait.Wait()
-	stopResize(s.winch)
+	stopNotify(s.winch)
+	stopNotify(s.job)
 	s.restore()
 	_, _ = io.WriteString(s.out, termLeave)
 }
@@ -86,6 +96,33 @@ func (s *screen) resized() <-chan os.Signal {
 		return nil
 	}
 	return s.winch
+}
+
+// jobs delivers what the shell's job control wants; the receiver calls obey with it.
+func (s *screen) jobs() <-chan os.Signal {
+	if s == nil {
+		return nil
+	}
+	return s.job
+}
+
+// obey gives the terminal back and stops this process, as Ctrl-Z wants, or takes the
+// terminal again after it was stopped in another way. When it returns the screen is this
+// program's and empty: what was on it has to be drawn again.
+func (s *screen) obey(sig os.Signal) {
+	s.keysMu.Lock()
+	defer s.keysMu.Unlock()
+	s.restore()
+	if isStop(sig) {
+		_, _ = io.WriteString(s.out, termLeave)
+		stopSelf(s.job)
+	}
+	if s.in != nil { // before anything is written: this waits for fg
+		if restore, err := keysAtOnce(s.in); err == nil {
+			s.restore = restore
+		}
+	}
+	_, _ = io.WriteString(s.out, termEnter)
 }
 
 // size is the screen's now.

@@ -12,7 +12,13 @@ func terminalSize(*os.File) (width, height int, ok bool) { return 0, 0, false }
 
 func notifyResize(chan os.Signal) {}
 
-func stopResize(chan os.Signal) {}
+func notifyJob(chan os.Signal) {}
+
+func stopNotify(chan os.Signal) {}
+
+func isStop(os.Signal) bool { return false }
+
+func stopSelf(chan os.Signal) {}
 
 func keysAtOnce(*os.File) (func(), error) { return nil, errors.ErrUnsupported }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +26,41 @@ func terminalSize(f *os.File) (width, height int, ok bool) {
 // notifyResize tells of changes of the terminal's size.
 func notifyResize(c chan os.Signal) { signal.Notify(c, unix.SIGWINCH) }
 
-func stopResize(c chan os.Signal) { signal.Stop(c) }
+// notifyJob tells of Ctrl-Z, which then does not stop the process by itself, and of going on.
+func notifyJob(c chan os.Signal) { signal.Notify(c, unix.SIGTSTP, unix.SIGCONT) }
+
+func stopNotify(c chan os.Signal) { signal.Stop(c) }
+
+func isStop(s os.Signal) bool { return s == unix.SIGTSTP }
+
+// goOnAfter is how long a stop may take to come. There is none where no shell could make
+// the process go on: the system takes the signal away.
+const goOnAfter = 300 * time.Millisecond
+
+// stopSelf does what Ctrl-Z does without notifyJob, and returns when the process goes on.
+// c is the channel of notifyJob; what came meanwhile is taken from it.
+//
+// The signal is SIGTTOU: once Go has handled SIGTSTP it never has the system's action
+// again. SIGSTOP would stop what no shell can make go on.
+func stopSelf(c chan os.Signal) {
+	_ = unix.Kill(unix.Getpid(), unix.SIGTTOU)
+	timeout := time.After(goOnAfter)
+	for going := false; !going; {
+		select {
+		case s := <-c:
+			going = s == unix.SIGCONT
+		case <-timeout:
+			going = true
+		}
+	}
+	for { // of the same stop
+		select {
+		case <-c:
+		default:
+			return
+		}
+	}
+}
 
 // keysAtOnce makes a terminal give keys as they are typed and not show them; reads end
 // after a fifth of a second without one. Ctrl-C stays a signal. restore puts it back.

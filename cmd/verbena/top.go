@@ -73,6 +73,8 @@ func (a app) top(ctx context.Context, l *listFlags, interval time.Duration, once
 		case <-s.quit():
 			return nil
 		case <-s.resized():
+		case sig := <-s.jobs():
+			s.obey(sig)
 		case <-tick.C:
 			w.Before, w.After = w.After, read.Host(live, opt)
 			f = listing.TopOf(w)

@@ -32,6 +32,15 @@ type pty struct {
 // openPTY starts verbena on a new terminal.
 func openPTY(t *testing.T, width, height uint16, env []string, args ...string) *pty {
 	t.Helper()
+	p := openPTYOf(t, width, height, exec.Command(verbenaProgram(t), args...))
+	p.cmd.Env = append(os.Environ(), env...)
+	p.start()
+	return p
+}
+
+// openPTYOf makes a terminal for a program that start starts.
+func openPTYOf(t *testing.T, width, height uint16, cmd *exec.Cmd) *pty {
+	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -47,20 +56,23 @@ func openPTY(t *testing.T, width, height uint16, env []string, args ...string) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pty{t: t, master: master, slave: slave, done: make(chan struct{})}
+	p := &pty{t: t, master: master, slave: slave, cmd: cmd, done: make(chan struct{})}
 	p.resize(width, height)
-	p.cmd = exec.Command(verbenaProgram(t), args...)
-	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = slave, slave, slave
 	p.cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
+	return p
+}
+
+func (p *pty) start() {
+	p.t.Helper()
 	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
 	go func() {
 		defer close(p.done)
 		b := make([]byte, 4096)
 		for {
-			n, err := master.Read(b)
+			n, err := p.master.Read(b)
 			p.mu.Lock()
 			p.seen.Write(b[:n])
 			p.mu.Unlock()
@@ -69,14 +81,16 @@ func openPTY(t *testing.T, width, height uint16, env []string, args ...string) *
 			}
 		}
 	}()
-	t.Cleanup(func() {
+	p.t.Cleanup(func() {
+		if pid, err := unix.IoctlGetInt(int(p.master.Fd()), unix.TIOCGPGRP); err == nil && pid > 0 && pid != p.cmd.Process.Pid {
+			_ = unix.Kill(-pid, unix.SIGKILL) // what a shell has started
+		}
 		_ = p.cmd.Process.Kill()
 		_ = p.cmd.Wait()
-		slave.Close()
+		p.slave.Close()
 		<-p.done
-		master.Close()
+		p.master.Close()
 	})
-	return p
 }
 
 // verbenaProgram is this test's program under its real name: testscript.Main runs it as
@@ -289,5 +303,117 @@ func checkTop(t *testing.T, b []byte, pair *ownPair) {
 	}
 	if f.Seconds <= 0 || !port || !qp {
 		t.Errorf("over %v s, port %v, queue pair %v in\n%s", f.Seconds, port, qp, b)
+	}
+}
+
+// Ctrl-Z gives the terminal to the shell as it was and fg takes it again, as a real shell
+// with job control sees it; where there is no shell, Ctrl-Z does nothing.
+func TestTopStops(t *testing.T) {
+	p := openPTYOf(t, 100, 30, exec.Command("sh", "-i"))
+	p.cmd.Env = append(os.Environ(), "TERM=xterm", "PS1=prompt> ", "NO_COLOR=1", "HISTFILE=")
+	p.start()
+	p.see("a prompt", 0, "prompt> ")
+	typed := func(what string) {
+		t.Helper()
+		if _, err := p.master.WriteString(what); err != nil {
+			t.Fatal(err)
+		}
+	}
+	isFrame := func(lines []string) bool { return strings.HasPrefix(lines[0], "verbena top") }
+	was := p.modes()
+	typed(verbenaProgram(t) + " top --interval 200ms\n")
+	p.frame("a frame", 0, isFrame)
+	for _, how := range []string{"\x1a", "kill"} { // by key, and by somebody who cannot be refused
+		from := len(p.text())
+		if how == "kill" {
+			if err := unix.Kill(p.foreground(), unix.SIGTSTP); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			typed(how)
+		}
+		p.see("the screen given back", from, termLeave)
+		p.see("the shell's prompt", from, "prompt> ")
+		if now := p.modes(); now.Lflag&(unix.ICANON|unix.ECHO) != was.Lflag&(unix.ICANON|unix.ECHO) {
+			t.Errorf("stopped, the terminal has local modes %#x, had %#x", now.Lflag, was.Lflag)
+		}
+		from = len(p.text())
+		typed("echo q$((40+2))\n") // that q is the shell's
+		p.see("the shell's answer", from, "q42")
+		p.resize(60, 20) // while it is stopped
+		from = len(p.text())
+		typed("fg\n")
+		p.see("the screen taken again", from, termEnter)
+		p.frame("a frame in the new size", from+strings.Index(p.text()[from:], termEnter), func(lines []string) bool { return isFrame(lines) && longest(lines) <= 60 })
+		p.resize(100, 30)
+	}
+	from := len(p.text())
+	pid := p.foreground()
+	for _, s := range []unix.Signal{unix.SIGSTOP, unix.SIGCONT} { // nobody is asked before this stop
+		if err := unix.Kill(pid, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.see("the screen taken once more", from, termEnter)
+	from = len(p.text())
+	typed("q")
+	p.see("the screen given back at the end", from, termLeave)
+	p.see("the prompt again", from, "prompt> ")
+	if now := p.modes(); now.Lflag != was.Lflag {
+		t.Errorf("at the end the terminal has local modes %#x, had %#x", now.Lflag, was.Lflag)
+	}
+	typed("exit\n")
+	if err := p.wait(); err != nil {
+		t.Error(err)
+	}
+
+	p = openPTY(t, 100, 30, []string{"TERM=xterm", "NO_COLOR=1"}, "top", "--interval", "200ms")
+	was = p.modes()
+	p.frame("a frame", 0, isFrame)
+	from = len(p.text())
+	if _, err := p.master.WriteString("\x1a"); err != nil {
+		t.Fatal(err)
+	}
+	p.see("it gives the screen away", from, termLeave)
+	p.see("and takes it", from, termEnter)
+	p.frame("a frame", from, isFrame)
+	if _, err := p.master.WriteString("q"); err != nil {
+		t.Fatal(err)
+	}
+	p.ended(was)
+}
+
+// see waits for a text in what came after so many bytes.
+func (p *pty) see(what string, from int, text string) {
+	p.t.Helper()
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(20 * time.Millisecond) { // between two looks
+		if strings.Contains(p.text()[from:], text) {
+			return
+		}
+	}
+	p.t.Fatalf("%s: no %q in\n%q", what, text, p.text()[from:])
+}
+
+// foreground is the process group that has the terminal.
+func (p *pty) foreground() int {
+	p.t.Helper()
+	pid, err := unix.IoctlGetInt(int(p.master.Fd()), unix.TIOCGPGRP)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return pid
+}
+
+// wait waits for the program's end.
+func (p *pty) wait() error {
+	p.t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- p.cmd.Wait() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(time.Minute):
+		p.t.Fatalf("it does not end:\n%q", p.text())
+		return nil
 	}
 }

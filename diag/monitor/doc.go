@@ -13,5 +13,5 @@
 //
 // web/uplot is uPlot 1.6.32 as its authors publish it, with its licence.
 //
-// Reading order: monitor.go, watch.go, rate.go, ring.go, handler.go, web/app.js.
+// Reading order: monitor.go, watch.go, rate.go, ring.go, handler.go, web/app.js, web/plot.js, web/findings.js.
 package monitor

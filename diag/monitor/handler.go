@@ -37,11 +37,13 @@ type answer struct {
 	Seq      uint64          `json:"seq"`   // for since= of the next question
 	EveryMs  int64           `json:"every_ms"`
 	Devices  int             `json:"devices"`
-	Bare     bool            `json:"bare,omitempty"` // a live host without a device
-	Problems int             `json:"problems"`       // places that could not be read
-	Unread   []Unread        `json:"unread,omitempty"`
-	LeftOut  int             `json:"series_left_out,omitempty"`
-	Note     string          `json:"note,omitempty"`
+	// Ports says what the devices of the series are, where anything is known.
+	Ports    map[string]string `json:"ports,omitempty"`
+	Bare     bool              `json:"bare,omitempty"` // a live host without a device
+	Problems int               `json:"problems"`       // places that could not be read
+	Unread   []Unread          `json:"unread,omitempty"`
+	LeftOut  int               `json:"series_left_out,omitempty"`
+	Note     string            `json:"note,omitempty"`
 
 	Times  []int64  `json:"times"` // ms since 1970
 	Series []series `json:"series"`
@@ -143,7 +145,7 @@ func (w *watch) answer(since uint64) *answer {
 	defer w.mu.Unlock()
 	a := &answer{
 		Host: w.host.Name, Hostname: w.hostname, Origin: w.origin, Began: w.cfg.began, Seq: w.ring.seq, EveryMs: w.cfg.Every.Milliseconds(),
-		Devices: w.devices, Bare: w.bare, Problems: w.problems, Unread: w.unread, LeftOut: w.ring.left, Note: w.note,
+		Devices: w.devices, Ports: w.ports, Bare: w.bare, Problems: w.problems, Unread: w.unread, LeftOut: w.ring.left, Note: w.note,
 		Findings: []doctor.Finding{}, Events: append([]Event{}, w.events...),
 	}
 	a.Times, a.Series = w.ring.since(since)

@@ -294,7 +294,7 @@ func TestHostsAndUnread(t *testing.T) {
 func TestHandler(t *testing.T) {
 	h := replay(t, nil, &snapshot.Snapshot{Taken: begin})
 	for path, status := range map[string]int{
-		"/": 200, "/app.js": 200, "/style.css": 200, "/uplot/uPlot.iife.min.js": 200, "/uplot/uPlot.min.css": 200, "/icon.svg": 200,
+		"/": 200, "/app.js": 200, "/text.js": 200, "/plot.js": 200, "/findings.js": 200, "/style.css": 200, "/uplot/uPlot.iife.min.js": 200, "/uplot/uPlot.min.css": 200, "/icon.svg": 200,
 		"/healthz": 200, "/api/hosts": 200, "/api/data?host=rec": 200,
 		"/api/data": 404, "/api/data?host=../etc/passwd": 404, "/api/data?host=rec&since=x": 400, "/api/data?host=rec&since=-1": 400,
 		"/uplot/": 404, "/uplot/LICENSE": 404, "/none.js": 404, "/debug/pprof/": 404, "/..%2fmonitor.go": 404,
@@ -307,7 +307,7 @@ func TestHandler(t *testing.T) {
 		t.Errorf("policy %q", p)
 	}
 	page := w.Body.String()
-	for _, f := range []string{"/app.js", "/style.css"} {
+	for _, f := range []string{"/app.js", "/text.js", "/plot.js", "/findings.js", "/style.css"} {
 		page += string(get(t, h, f, 200))
 	}
 	for _, not := range []string{"https://", "//cdn", "<style", "onclick=", " style=", "eval("} {

@@ -2,7 +2,9 @@ package monitor
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -43,6 +45,7 @@ type watch struct {
 	events   []Event
 	firing   map[string]Event
 	devices  int
+	ports    map[string]string // what ports are, by the names that series have
 	problems int
 	unread   []Unread // the first of the problems
 	origin   snapshot.Origin
@@ -134,11 +137,13 @@ func (w *watch) look(s *snapshot.Snapshot) {
 		}
 	}
 	w.last = s
+	ports := about(s)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if seconds > 0 {
 		w.ring.push(s.Taken.UnixMilli(), points)
 	}
+	w.ports = ports
 	w.devices, w.problems, w.hostname = len(s.Devices), len(s.Problems), s.Host.Or("")
 	if s.Origin != "" {
 		w.origin = s.Origin
@@ -201,4 +206,31 @@ func short(s string) string {
 		return strings.ToValidUTF8(s[:maxWhy], "") + "…"
 	}
 	return s
+}
+
+// about says what the ports of a host are: who holds them, or whose they are and how fast.
+func about(s *snapshot.Snapshot) map[string]string {
+	all := map[string]string{}
+	for i, label := range s.Labels() {
+		d := &s.Devices[i]
+		for j := range d.Ports {
+			p := &d.Ports[j]
+			if len(all) >= MaxSeries {
+				return all
+			}
+			var words []string
+			if d.PID != 0 {
+				words = append(words, fmt.Sprintf("%s (%d)", d.Comm, d.PID))
+			}
+			for _, word := range []string{d.Driver.Or(""), p.Netdev.Or(""), p.Rate.Or("")} {
+				if word != "" && d.PID == 0 {
+					words = append(words, word)
+				}
+			}
+			if len(words) > 0 {
+				all[label+"/"+strconv.Itoa(p.Number)] = short(strings.Join(words, ", "))
+			}
+		}
+	}
+	return all
 }

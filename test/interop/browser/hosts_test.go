@@ -166,6 +166,50 @@ func storm() monitor.Host {
 	}}
 }
 
+// changing is a live host whose devices are what the test says: each sends at a rate of
+// its own.
+type changing struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (c *changing) set(names ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.names = names
+}
+
+func (c *changing) host(name string) monitor.Host {
+	return monitor.Host{Name: name, Look: func() *snapshot.Snapshot {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		now := time.Now()
+		s := &snapshot.Snapshot{Origin: snapshot.Live, Host: snapshot.Known(name), Taken: now}
+		for _, n := range c.names {
+			ms := uint64(now.UnixMilli() % (1 << 40))
+			s.Devices = append(s.Devices, snapshot.Device{Name: n, Kind: snapshot.Verbena, Ports: []snapshot.Port{{
+				Number: 1, HWCounters: counters("sent_bytes", ms*1000*uint64(n[0]), "sent_pkts", ms, "np_cnp_sent", ms/100),
+			}}})
+		}
+		return s
+	}}
+}
+
+// lone is a recording of two instants: one rate.
+func lone() monitor.Host {
+	begin := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+	return monitor.Host{Name: "lone", Times: 2, Past: func(i int) *snapshot.Snapshot {
+		return &snapshot.Snapshot{Origin: snapshot.Recorded, Taken: begin.Add(time.Duration(i) * 10 * time.Second), Devices: []snapshot.Device{{Name: "mlx5_0", Ports: []snapshot.Port{{Number: 1, Counters: counters("port_xmit_data", 1_000_000_000*i)}}}}}
+	}}
+}
+
+// instant is a recording of one instant.
+func instant() monitor.Host {
+	h := lone()
+	h.Name, h.Times = "instant", 1
+	return h
+}
+
 func counters(pairs ...any) snapshot.Counters {
 	var all snapshot.Counters
 	for i := 0; i < len(pairs); i += 2 {

@@ -51,7 +51,9 @@ type page struct {
 	ctx context.Context
 	url string
 
-	gone atomic.Bool // the server answers nobody
+	gone  atomic.Bool                  // the server answers nobody
+	pages atomic.Pointer[http.Handler] // that of the monitor that runs
+	run   func(m *monitor.Monitor)     // puts another monitor in its place
 
 	mu     sync.Mutex
 	wrong  []string // errors of the console, exceptions
@@ -62,25 +64,25 @@ type page struct {
 func open(t *testing.T, rules []*doctor.Rule, hosts ...monitor.Host) *page {
 	t.Helper()
 	judge.Need(t, "chromium")
-	m, err := monitor.New(monitor.Config{Hosts: hosts, Rules: rules, Every: 250 * time.Millisecond, Examine: 2 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
 	srv, err := serve.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	wg.Go(func() { m.Run(ctx) })
 	p := &page{t: t, url: srv.URL()}
-	pages := m.Handler()
+	p.run = func(m *monitor.Monitor) {
+		h := m.Handler()
+		p.pages.Store(&h)
+		wg.Go(func() { m.Run(ctx) })
+	}
+	p.run(watching(t, rules, hosts...))
 	wg.Go(func() {
 		_ = srv.Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if p.gone.Load() {
 				panic(http.ErrAbortHandler) // closes the connection without an answer
 			}
-			pages.ServeHTTP(w, r)
+			(*p.pages.Load()).ServeHTTP(w, r)
 		}))
 	})
 	t.Cleanup(func() { stop(); wg.Wait() })
@@ -100,6 +102,16 @@ func open(t *testing.T, rules []*doctor.Rule, hosts ...monitor.Host) *page {
 	}
 	p.do("start", command(network.Enable, network.EnableParams{}), command(runtime.Enable, cdp.Empty{}), command(log.Enable, cdp.Empty{}))
 	return p
+}
+
+// watching is a monitor of hosts, faster than usual.
+func watching(t *testing.T, rules []*doctor.Rule, hosts ...monitor.Host) *monitor.Monitor {
+	t.Helper()
+	m, err := monitor.New(monitor.Config{Hosts: hosts, Rules: rules, Every: 250 * time.Millisecond, Examine: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // command is one of the browser's protocol.
@@ -162,6 +174,22 @@ func (p *page) clean() {
 	}
 }
 
+// clean404 is clean for a test in which the page was told that its host is not there any
+// more, of which browsers complain.
+func (p *page) clean404() {
+	p.t.Helper()
+	p.mu.Lock()
+	told := p.wrong[:0]
+	for _, w := range p.wrong {
+		if !strings.Contains(w, "404 (Not Found)") {
+			told = append(told, w)
+		}
+	}
+	p.wrong = told
+	p.mu.Unlock()
+	p.clean()
+}
+
 func (p *page) do(what string, actions ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, deadline)
@@ -214,10 +242,10 @@ func (p *page) shot(name string) {
 	}
 }
 
-func (p *page) size(width, height int64, scheme string, phone bool) {
+func (p *page) size(width, height int64, scheme string, phone bool, more ...*emulation.MediaFeature) {
 	p.t.Helper()
 	p.do("size", command(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1, Mobile: phone}),
-		command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}))
+		command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: append(more, &emulation.MediaFeature{Name: "prefers-color-scheme", Value: scheme})}))
 }
 
 func rules(t *testing.T, more string) []*doctor.Rule {
@@ -287,37 +315,71 @@ func TestLivePage(t *testing.T) {
 	p.clean()
 }
 
+// sizes are the windows that the page is looked at in.
+var sizes = []struct {
+	name          string
+	width, height int64
+	scheme        string
+	phone         bool
+}{
+	{"desk-dark", 1440, 1000, "dark", false},
+	{"desk-light", 1440, 1000, "light", false},
+	{"tablet-light", 820, 1180, "light", true},
+	{"phone-light", 360, 740, "light", true},
+	{"phone-dark", 360, 740, "dark", true},
+}
+
+// legible makes sure that nothing is to be scrolled sideways and that all text stands out
+// from its ground.
+func (p *page) legible(name string) {
+	p.t.Helper()
+	if got := p.text(`document.documentElement.scrollWidth <= innerWidth`); got != "true" {
+		p.t.Errorf("%s: the page is %s wide, the window %s", name, p.text("document.documentElement.scrollWidth"), p.text("innerWidth"))
+	}
+	// WCAG 2.1 §1.4.3: 4.5 to 1 for text.
+	if got := p.text(contrast); got != "" {
+		p.t.Errorf("%s: too little contrast: %s", name, got)
+	}
+}
+
+// painted is whether a canvas has so many pixels of about a colour.
+func painted(plot, colour string) string {
+	return fmt.Sprintf(`(() => {
+  const c = document.querySelector("#plot-%s canvas"), hex = %s;
+  const want = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+  const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+  let n = 0;
+  for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 200 && want.every((v, k) => Math.abs(v - d[i + k]) < 12)) n++;
+  return n >= 4;
+})()`, plot, colour)
+}
+
 // Readable on a phone and on a desk, light and dark: nothing to scroll sideways, text
 // that stands out from its ground.
 func TestSizesAndSchemes(t *testing.T) {
 	p := open(t, rules(t, rule), storm())
-	for _, c := range []struct {
-		name          string
-		width, height int64
-		scheme        string
-		phone         bool
-	}{
-		{"desk-dark", 1440, 1000, "dark", false},
-		{"desk-light", 1440, 1000, "light", false},
-		{"tablet-light", 820, 1180, "light", true},
-		{"phone-light", 360, 740, "light", true},
-		{"phone-dark", 360, 740, "dark", true},
-	} {
+	for _, c := range sizes {
 		p.size(c.width, c.height, c.scheme, c.phone)
 		p.do("open", chromedp.Navigate(p.url+"/#gpu-17"))
 		p.wait("plots and findings at "+c.name, `document.querySelectorAll(".plot canvas").length === 7 && document.querySelectorAll("#list li").length > 0`)
 		p.wait("plots as wide as their place at "+c.name, `[...document.querySelectorAll(".plot canvas")].every((x) => Math.abs(x.getBoundingClientRect().width - x.closest(".chart").clientWidth) < 3)`)
-		if got := p.text(`document.documentElement.scrollWidth <= innerWidth`); got != "true" {
-			t.Errorf("%s: the page is %s wide, the window %d", c.name, p.text("document.documentElement.scrollWidth"), c.width)
-		}
-		// WCAG 2.1 §1.4.3: 4.5 to 1 for text.
-		if got := p.text(contrast); got != "" {
-			t.Errorf("%s: too little contrast: %s", c.name, got)
+		p.legible(c.name)
+		// WCAG 2.1 §1.4.11: 3 to 1 for lines of plots.
+		if got := p.text(strokes); got != "" {
+			t.Errorf("%s: lines that do not stand out: %s", c.name, got)
 		}
 		p.shot(c.name)
 	}
 	p.clean()
 }
+
+// strokes names the colours of lines that are too near to the plots' ground.
+const strokes = `(() => {
+  const rgb = (c) => c[0] === "#" ? [1, 3, 5].map((i) => parseInt(c.slice(i, i + 2), 16)) : c.match(/[\d.]+/g).map(Number);
+  const lum = (c) => { const [r, g, b] = rgb(c).map((v) => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const b = lum(getComputedStyle(document.querySelector(".plot")).backgroundColor);
+  return (dark.matches ? DARK : LIGHT).filter((c) => (Math.max(lum(c), b) + 0.05) / (Math.min(lum(c), b) + 0.05) < 3).join(" ");
+})()`
 
 // contrast names the texts whose colour is too near to their ground.
 const contrast = `(() => {
@@ -334,21 +396,145 @@ const contrast = `(() => {
   return [...bad].join("; ");
 })()`
 
-// A host without devices says so, and a monitor that has ended is said to be gone.
+// A host without devices says so and what to do, beside what the doctor says; and a monitor
+// that has ended is said to be gone.
 func TestNothingAndGone(t *testing.T) {
 	empty := monitor.Host{Name: "bare", Look: func() *snapshot.Snapshot {
-		return &snapshot.Snapshot{Origin: snapshot.Live, Taken: time.Now()}
+		return &snapshot.Snapshot{Origin: snapshot.Live, Taken: time.Now(), Problems: []snapshot.Problem{{Place: "sys/class/net", Why: "EACCES"}}}
 	}}
 	p := open(t, rules(t, rule), empty)
-	p.size(1200, 800, "light", false)
 	p.do("open", chromedp.Navigate(p.url+"/"))
-	p.wait("what is missing", `document.querySelector("#note").textContent.includes("no RDMA device")`)
-	p.wait("empty plots that say why", `[...document.querySelectorAll(".chart.none")].filter((c) => c.textContent.length > 10 && !c.textContent.includes("waiting")).length === 7`)
-	p.shot("empty")
+	for _, c := range sizes {
+		p.size(c.width, c.height, c.scheme, c.phone)
+		p.wait("what to do at "+c.name, `(() => { const g = document.querySelector("#guide"); return g.offsetParent && ["No RDMA device", "verbena demo", "rdma link add rxe0 type rxe", "verbena doctor", "verbena snapshot"].every((w) => g.innerText.includes(w)); })()`)
+		p.wait("no empty plots", `document.querySelector("#plots").offsetParent === null`)
+		p.wait("the doctor's word", `document.querySelector("#verdict").textContent.includes("could not be judged")`)
+		p.legible(c.name)
+		p.shot("empty-" + c.name)
+	}
+	p.do("look at what could not be read", script(`document.querySelector("#unread summary").focus()`), chromedp.KeyEvent(kb.Enter))
+	p.wait("the place and why", `document.querySelector("#unread[open] li").textContent === "sys/class/net EACCES"`)
 	p.clean()
 	p.gone.Store(true)
 	p.wait("the loss", `document.querySelector("#note").classList.contains("error") && document.querySelector("#note").textContent.includes("does not answer")`)
+	p.legible("gone")
 	p.shot("gone")
 	p.gone.Store(false)
-	p.wait("the return", `!document.querySelector("#note").classList.contains("error")`)
+	p.wait("the return", `!document.querySelector("#note").classList.contains("error") && document.querySelector("#statetext").textContent.startsWith("live")`)
+}
+
+// Devices come and go on a live host, findings change, the monitor is started anew: the
+// page follows, and what was drawn keeps its colour.
+func TestComingAndGoing(t *testing.T) {
+	var h changing
+	h.set("mlx5_0")
+	p := open(t, rules(t, rule), h.host("node1"), lone(), storm())
+	p.size(1280, 900, "light", false)
+	p.do("open", chromedp.Navigate(p.url+"/"))
+	stroke := func(dev string) string {
+		return fmt.Sprintf(`(() => { const v = PLOTS[0].view; const s = v.all && v.all.find((s) => s.device === %q); return s ? v.look(s).stroke + v.look(s).dash : ""; })()`, dev)
+	}
+	p.wait("the first device", stroke("mlx5_0/1"))
+	p.wait("the finding", `document.querySelector("#list").textContent.includes("X01")`)
+	h.set("aa_0", "mlx5_0")
+	p.wait("the second device", stroke("aa_0/1"))
+	first, second := p.text(stroke("mlx5_0/1")), p.text(stroke("aa_0/1"))
+	if first == second {
+		t.Errorf("both devices are drawn as %s", first)
+	}
+	h.set("aa_0")
+	p.wait("a gap where the device was", `state.series.get("throughput\nmlx5_0/1\nsent").values.at(-1) === null && state.last.devices === 1`)
+	p.wait("that the finding went", `[...document.querySelectorAll("#events li")].some((l) => l.textContent.includes("no longer") && l.textContent.includes("mlx5_0"))`)
+	h.set("mlx5_0", "aa_0", "zz_0")
+	p.wait("the device again, and a third", stroke("zz_0/1")+` && state.series.get("throughput\nmlx5_0/1\nsent").values.at(-1) > 0`)
+	if a, b := p.text(stroke("mlx5_0/1")), p.text(stroke("aa_0/1")); a != first || b != second {
+		t.Errorf("the colours were %s and %s, are %s and %s", first, second, a, b)
+	}
+	h.set()
+	p.wait("that there is none left", `document.querySelector("#guide").offsetParent && document.querySelector("#plots").offsetParent`)
+	p.shot("left")
+	h.set("mlx5_0")
+	p.wait("the plots alone", `!document.querySelector("#guide").offsetParent && state.series.get("throughput\nmlx5_0/1\nsent").values.at(-1) > 0`)
+
+	// The list of hosts says what the doctor found on those that are not looked at.
+	p.wait("the other host's findings in the list", `[...document.querySelectorAll("#host option")].some((o) => o.value === "gpu-17" && /gpu-17 · recorded · \d FAIL \d WARN/.test(o.textContent))`)
+	// By keyboard, by name: the list takes the letters that are typed.
+	p.do("type a name", script(`document.querySelector("#host").focus()`), chromedp.KeyEvent("lone"))
+	p.wait("the host of that name", `state.host === "lone" && location.hash === "#lone" && document.title.includes("lone")`)
+	p.wait("one rate as a point", `document.querySelectorAll("#plot-throughput canvas").length === 1 && state.times.length === 1 && alone(PLOTS[0].view.u, 1).length === 1`)
+	p.wait("its pixels", painted("throughput", `PLOTS[0].view.look(PLOTS[0].view.all[0]).stroke`))
+	p.wait("plots that say why they are empty", `document.querySelector("#plot-cnp .none").textContent.includes("do not count")`)
+	p.shot("one-sample")
+
+	// The monitor is started anew: first with the same hosts, then without the one that is shown.
+	p.run(watching(t, rules(t, rule), h.host("node1"), lone()))
+	p.wait("the new monitor's list", `!document.querySelector("#note").classList.contains("error") && state.host === "lone" && state.times.length === 1 && state.began === state.last.began`)
+	p.run(watching(t, rules(t, rule), h.host("node2"), storm()))
+	p.wait("another host", `state.host === "node2" && [...document.querySelectorAll("#host option")].map((o) => o.value).join() === "node2,gpu-17" && state.times.length > 1`)
+	p.clean404()
+}
+
+// Every plot has its lines with the right numbers, and a cursor that keys move.
+func TestPlotsAndKeys(t *testing.T) {
+	p := open(t, rules(t, rule), storm(), instant())
+	p.size(1280, 900, "dark", false)
+	p.do("open", chromedp.Navigate(p.url+"/#gpu-17"))
+	for _, c := range []struct{ plot, line, want string }{
+		{"pause", "mlx5_0/1 received, priority 3", "18.1 %"},
+		{"pause", "mlx5_1/1 sent, priority 3", "0.9 %"},
+		{"pfc", "mlx5_1/1 received, priority 3", "2.5 k"},
+		{"ecn", "mlx5_0/1 marked, received", "990"},
+		{"cnp", "mlx5_0/1 handled", "455"},
+		{"retransmit", "mlx5_1/1 NAK", "3"},
+		{"outoforder", "mlx5_0/1 received", "2"},
+	} {
+		p.wait(c.line+" in "+c.plot, fmt.Sprintf(`[...document.querySelectorAll("#plot-%s .legend button")].some((b) => b.innerText.replace(/\s+/g, " ").trim() === %q)`, c.plot, c.line+" "+c.want))
+	}
+	for i, id := range []string{"throughput", "pause", "pfc", "ecn", "cnp", "retransmit", "outoforder"} {
+		p.wait("pixels of a line of "+id, painted(id, fmt.Sprintf(`PLOTS[%d].view.look(PLOTS[%d].view.all.at(-1)).stroke`, i, i)))
+		p.wait("times and numbers along the axes of "+id, fmt.Sprintf(`PLOTS[%d].view.u.axes.every((a) => a._values && a._values.filter(Boolean).length >= 2) && document.querySelector("#plot-%s .unit").textContent.length > 0`, i, id))
+	}
+	// One device, one colour in all plots; its lines differ in their dashes.
+	p.wait("one colour for a device", `new Set(PLOTS.flatMap((p) => p.view.all.filter((s) => s.device === "mlx5_1/1").map((s) => p.view.look(s).stroke))).size === 1`)
+	p.wait("lines that differ", `PLOTS.every((p) => new Set(p.view.all.map((s) => JSON.stringify(p.view.look(s)))).size === p.view.all.length)`)
+
+	// Everything by Tab: skip link, three lists, the button, each chart and each line.
+	p.do("to the top", script(`document.activeElement.blur(); scrollTo(0, 0)`))
+	order := ""
+	for range 9 {
+		p.do("tab", chromedp.KeyEvent(kb.Tab))
+		order += p.text(`(() => { const e = document.activeElement; const o = getComputedStyle(e); return (e.id || e.className || e.tagName) + (o.outlineStyle !== "none" && parseFloat(o.outlineWidth) >= 2 ? "" : "(no outline)") + " "; })()`)
+	}
+	if !strings.HasPrefix(order, "skip host device span hold chart BUTTON BUTTON ") || strings.Contains(order, "no outline") {
+		t.Errorf("Tab goes to %s", order)
+	}
+	p.do("into a chart", script(`document.querySelector("#plot-throughput .chart").focus()`), chromedp.KeyEvent(kb.Home))
+	p.wait("the time under the cursor", `document.querySelector("#plot-throughput .at").textContent === clock(state.times[0] * 1000)`)
+	p.wait("the same time in another plot", `document.querySelector("#plot-pause .at").textContent === clock(state.times[0] * 1000)`)
+	p.wait("the values there", `document.querySelector("#plot-pause .legend b").textContent === "0.1 %"`)
+	p.do("on", chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
+	p.wait("two on", `document.querySelector("#plot-throughput .at").textContent === clock(state.times[2] * 1000)`)
+	p.shot("cursor")
+	p.do("back", chromedp.KeyEvent(kb.Escape))
+	p.wait("the newest values", `document.querySelector("#plot-throughput .at").textContent === "" && document.querySelector("#plot-pause .legend b").textContent === "18.1 %"`)
+	p.do("a line off", script(`document.querySelector("#plot-pause .legend button").focus()`), chromedp.KeyEvent(kb.Enter))
+	p.wait("it is off", `document.querySelector("#plot-pause .legend button").getAttribute("aria-pressed") === "false" && PLOTS[1].view.u.series[1].show === false`)
+
+	// A recording of one instant has findings and says why it has no plots.
+	p.do("by the address", script(`location.hash = "#instant"`))
+	p.wait("why there is nothing", `state.host === "instant" && document.querySelector("#note").textContent.includes("one instant") && [...document.querySelectorAll(".chart.none")].every((c) => c.textContent.includes("no rates in this recording"))`)
+	p.shot("one-instant")
+	p.clean()
+}
+
+// Who wants less motion gets a picture every few seconds.
+func TestReducedMotion(t *testing.T) {
+	var h changing
+	h.set("mlx5_0")
+	p := open(t, rules(t, rule), h.host("node1"))
+	p.size(1280, 900, "light", false, &emulation.MediaFeature{Name: "prefers-reduced-motion", Value: "reduce"})
+	p.do("open", chromedp.Navigate(p.url+"/"))
+	p.wait("what to want", `calm.matches`)
+	p.wait("several instants at once", `(() => { const w = window; if (w.steps === undefined) { w.steps = []; const t = take; take = (a) => { w.steps.push(a.times.length); t(a); }; } return w.steps.some((n) => n >= 8); })()`)
+	p.clean()
 }
