@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/verbena-rdma/verbena/diag/counter"
 	"github.com/verbena-rdma/verbena/diag/snapshot"
@@ -90,12 +91,12 @@ func TopOf(w snapshot.Window) *TopFrame {
 	for i := range s.Devices {
 		d := &s.Devices[i]
 		if why := uncounted(d); why != "" {
-			f.Notes = append(f.Notes, clip(d.Name, 32)+": "+why)
+			f.Notes = append(f.Notes, shorten(d.Name, 32)+": "+why)
 		}
 	}
 	for _, p := range s.Problems {
 		if p.Place == "verbena/dev" || p.Place == "verbena/count" {
-			f.Notes = append(f.Notes, clip(p.Why, 200))
+			f.Notes = append(f.Notes, shorten(p.Why, 200))
 		}
 	}
 	return f
@@ -157,7 +158,7 @@ func (f *TopFrame) Text(width, height int, colour bool) []byte {
 	}
 	var b strings.Builder
 	for _, l := range lines {
-		text := strings.TrimRight(clip(l.text, width), " ")
+		text := strings.TrimRight(shorten(l.text, width), " ")
 		switch {
 		case colour && text != "" && l.bold:
 			text = "\x1b[1m" + text + "\x1b[0m"
@@ -382,11 +383,28 @@ func perSecond(p *float64) string {
 	return strconv.FormatFloat(x, 'f', 1, 64)
 }
 
-// clip cuts a text at so many characters; 0 for no limit.
-func clip(s string, n int) string {
-	r := []rune(s)
-	if n <= 0 || len(r) <= n {
-		return s
+// shorten cuts a text at so many characters, 0 for no limit, with an ellipsis for the
+// last of them: that something is missing must be seen. A character that does not print
+// is a question mark, so that a name cannot move the cursor.
+func shorten(text string, n int) string {
+	r := []rune(text)
+	for i, c := range r {
+		if !unicode.IsPrint(c) {
+			r[i] = '?'
+		}
 	}
-	return string(r[:n])
+	if n <= 0 || len(r) <= n {
+		return string(r)
+	}
+	return string(r[:n-1]) + "…"
+}
+
+// squeeze is shorten for names that differ at their ends: it leaves out of the middle.
+func squeeze(text string, n int) string {
+	r := []rune(shorten(text, 0))
+	if n <= 2 || len(r) <= n {
+		return shorten(text, n)
+	}
+	head := n * 2 / 5
+	return string(r[:head]) + "…" + string(r[len(r)-(n-1-head):])
 }

@@ -2,6 +2,7 @@ package listing
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -97,7 +98,7 @@ func (f *TopFrame) qpRows() []topRow {
 		q := &f.QPs[i]
 		rows = append(rows, topRow{
 			[]string{
-				clipLeft(q.Device, 15-len(strconv.Itoa(int(q.QPN)))) + ":" + strconv.FormatUint(uint64(q.QPN), 10), gbps(q.TxBits), gbps(q.RxBits),
+				q.Device + ":" + strconv.FormatUint(uint64(q.QPN), 10), gbps(q.TxBits), gbps(q.RxBits),
 				perSecond(q.Retransmits), perSecond(q.CNPs), q.Program, perSecond(q.ECN), q.Type, q.State, q.Remote,
 			}, or0(q.Retransmits) > 0,
 		})
@@ -105,11 +106,25 @@ func (f *TopFrame) qpRows() []topRow {
 	return rows
 }
 
-// clipLeft cuts a name so that what comes after it has room.
-func clipLeft(s string, n int) string { return clip(s, max(n, 1)) }
+// firstWidth is how wide a first column is: 16 characters, more where names are longer and
+// the screen has room for them.
+func firstWidth(rows []topRow, width int) int {
+	const least, most = 16, 40
+	n := least
+	for _, r := range rows {
+		n = max(n, len([]rune(r.cells[0])))
+	}
+	room := most
+	if width > 0 {
+		room = min(most, max(least, width/4))
+	}
+	return min(n, room)
+}
 
 // drawTable draws as many columns as there is room for, at least two.
 func drawTable(columns []topColumn, rows []topRow, width int) []topLine {
+	columns = slices.Clone(columns)
+	columns[0].width = firstWidth(rows, width)
 	used, n := 0, 0
 	for _, c := range columns {
 		if width > 0 && used+c.width > width && n >= 2 {
@@ -124,7 +139,10 @@ func drawTable(columns []topColumn, rows []topRow, width int) []topLine {
 			if i > 0 {
 				b.WriteByte(' ')
 			}
-			text := clip(cell(i), c.width)
+			text := shorten(cell(i), c.width)
+			if i == 0 {
+				text = squeeze(cell(i), c.width)
+			}
 			pad := strings.Repeat(" ", c.width-len([]rune(text)))
 			if c.left {
 				b.WriteString(text + pad)
