@@ -115,6 +115,8 @@ func probeFilter(is4 bool, port uint16) []unix.SockFilter {
 
 func (s *packetSocket) Close() error { return s.file.Close() }
 
+func (s *packetSocket) waiting() bool { return waiting(s.raw) }
+
 func (s *packetSocket) serve(hear func(*arrival, []byte)) {
 	buf, oob := make([]byte, MaxSize+1), make([]byte, 256)
 	for {

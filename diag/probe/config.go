@@ -43,10 +43,17 @@ type Config struct {
 	Version string
 	// Sysfs is where the kernel shows its RDMA devices; "" is /sys.
 	Sysfs string
+
+	patience time.Duration // for all answers of a listener; 0 is ctlTime
 }
 
-// maxHosts bounds the hosts of one Run.
-const maxHosts = 1024
+const (
+	// maxHosts bounds the hosts of one Run.
+	maxHosts = 1024
+	// maxReach bounds how long the small packets of one direction take: a
+	// listener ends a session after sessionTime.
+	maxReach = 3 * time.Minute
+)
 
 // filled returns c with its defaults, or what is wrong with it.
 func (c Config) filled() (Config, error) {
@@ -58,6 +65,7 @@ func (c Config) filled() (Config, error) {
 	def(&c.Timeout, time.Second)
 	def(&c.Burst, 32)
 	def(&c.Parallel, 8)
+	def(&c.patience, ctlTime)
 	if !c.Class {
 		c.DSCP, c.Class = 26, true
 	}
@@ -73,6 +81,9 @@ func (c Config) filled() (Config, error) {
 		return c, fmt.Errorf("interval %v: can be 10µs to %v", c.Interval, maxInterval)
 	case c.Timeout < 10*time.Millisecond || c.Timeout > maxWait:
 		return c, fmt.Errorf("timeout %v: can be 10ms to %v", c.Timeout, maxWait)
+	case c.reachTime() > maxReach:
+		return c, fmt.Errorf("count %d on %d paths, one every %v: may take %v each way with a timeout of %v, at most %v",
+			c.Count, c.Paths, c.Interval, c.reachTime(), c.Timeout, maxReach)
 	case c.DSCP > 63:
 		return c, fmt.Errorf("DSCP %d: can be 0 to 63", c.DSCP)
 	case c.Burst > 512 || c.Burst == 1:
@@ -95,6 +106,12 @@ func (c Config) filled() (Config, error) {
 		c.DSCPs = append(append([]uint8(nil), c.DSCPs...), c.DSCP)
 	}
 	return c, nil
+}
+
+// reachTime is how long the small packets of one direction may take.
+func (c Config) reachTime() time.Duration {
+	d := time.Duration(c.Count*c.Paths) * c.Interval
+	return d + (d/batchTime+1)*c.Timeout
 }
 
 func def[T comparable](v *T, to T) {

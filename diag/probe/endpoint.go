@@ -1,19 +1,18 @@
 package probe
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 )
 
-// firstPort is the lowest source port that a listener uses for a peer;
-// pathPort the first that a probing host uses: RNICs and Linux begin there.
-const (
-	firstPort = 1024
-	pathPort  = 0xC000
-)
+// firstPort is the lowest source port of probes, where RNICs and Linux begin: a
+// listener opens no other port for a peer.
+const firstPort = 0xC000
 
 // portTries is how many ports from the wanted one on are tried.
 const portTries = 32
@@ -43,14 +42,19 @@ type ear struct {
 
 // captured is a packet socket, or why there is none.
 type captured struct {
-	c   closer
+	c   ears
 	why error
 }
 
-type closer interface{ Close() error }
+// ears are what both kinds of sockets that hear can do.
+type ears interface {
+	Close() error
+	// waiting reports whether a packet is there that nobody has read.
+	waiting() bool
+}
 
-// mouthKey says which socket sends: its address, the wanted source port and, of
-// a listener, the session, so that one peer cannot use up another's ports.
+// mouthKey says which socket sends: its address and the wanted source port.
+// Sessions share it, so that one peer cannot use up another's ports.
 type mouthKey struct {
 	addr netip.Addr
 	port uint16
@@ -67,7 +71,10 @@ type mouth struct {
 
 // socket is a UDP socket of this platform.
 type socket interface {
-	closer
+	ears
+	// dropped counts packets that the socket itself has dropped: no room, or a
+	// wrong checksum.
+	dropped() int
 	// serve calls hear for each packet until the socket is closed.
 	serve(hear func(*arrival, []byte))
 	// send sends one packet without fragmentation; the error is an errno.
@@ -151,6 +158,9 @@ func (e *endpoint) arrive(a *arrival, b []byte, from socket) {
 	if !first || !a.d.echo && a.d.kind != kindWitness {
 		return
 	}
+	if !s.far {
+		return // the near end answers nobody
+	}
 	now := time.Now().UnixNano()
 	reply := datagram{
 		kind: kindEcho, tos: a.d.tos, path: a.d.path, seq: a.d.seq, token: a.d.token,
@@ -169,12 +179,12 @@ func (e *endpoint) arrive(a *arrival, b []byte, from socket) {
 		}
 		return
 	}
-	m, err := e.mouth(a.dst.Addr(), a.src.Port())
-	if err != nil {
-		return
+	s.mu.Lock()
+	v := s.voice
+	s.mu.Unlock()
+	if v != nil {
+		v.answer(&reply, a.src.Port(), len(b))
 	}
-	defer e.release(m)
-	_ = m.say(&reply, netip.AddrPortFrom(a.src.Addr(), e.port), len(b))
 }
 
 // mouth returns a socket on an address with a source port, or the next that is
@@ -228,6 +238,9 @@ func (e *endpoint) release(m *mouth) {
 func (m *mouth) say(d *datagram, to netip.AddrPort, n int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if n < 0 || n > len(m.buf) {
+		return errors.New("size")
+	}
 	b := m.buf[:n]
 	if !d.encode(b) {
 		return errors.New("size")
@@ -249,16 +262,57 @@ func (e *endpoint) collect(m *mouth) {
 	})
 }
 
-func (e *endpoint) add(s *session) {
+// add is false if there is a session with that token.
+func (e *endpoint) add(s *session) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.sessions[s.token] != nil {
+		return false
+	}
 	e.sessions[s.token] = s
+	return true
 }
 
 func (e *endpoint) remove(s *session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.sessions, s.token)
+	if e.sessions[s.token] == s {
+		delete(e.sessions, s.token)
+	}
+}
+
+// drainTime bounds how long packets that have arrived are waited for.
+const drainTime = 2 * time.Second
+
+// drain waits until what has arrived on an address has been heard: this host
+// may be busy, and that is no loss.
+func (e *endpoint) drain(ctx context.Context, bound netip.Addr) {
+	e.mu.Lock()
+	var all []ears
+	if x := e.ears[bound]; x != nil && x.why == nil {
+		all = append(all, x.c)
+	}
+	if x := e.captures[bound.Is4()]; x != nil && x.c != nil {
+		all = append(all, x.c)
+	}
+	e.mu.Unlock()
+	end := time.Now().Add(drainTime)
+	for time.Now().Before(end) && slices.ContainsFunc(all, ears.waiting) {
+		if !pause(ctx, time.Now().Add(lookAgain)) {
+			return
+		}
+	}
+	_ = pause(ctx, time.Now().Add(5*lookAgain)) // the last one is being read
+}
+
+// dropped counts packets that the ear on an address itself has dropped.
+func (e *endpoint) dropped(bound netip.Addr) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if x := e.ears[bound]; x != nil && x.why == nil && !e.closed {
+		return x.c.dropped()
+	}
+	return 0
 }
 
 // host says how this end hears packets to addr, whose ear is on bound.

@@ -42,6 +42,7 @@ func (p *prober) find() {
 	}
 	p.findInterfaces()
 	p.merge()
+	p.noteCapture()
 }
 
 func (p *prober) add(f Finding) { p.r.Findings = append(p.r.Findings, f) }
@@ -57,16 +58,19 @@ func (p *prober) findPort(sides ...side) {
 		for _, e := range s.d.Errors {
 			f.Evidence = append(f.Evidence, fmt.Sprintf("%d sends failed with %s", e.Count, e.What))
 		}
+		if s.d.Sent < minForDead {
+			f.Confidence = "low"
+		}
 		switch s.d.Verdict {
 		case Blocked:
 			f.ID, f.Status = "port-blocked", Fail
 			f.What = fmt.Sprintf("UDP %d is blocked from %s to %s", p.cfg.RoCEPort, s.from, s.to)
 			f.Fix = p.openFix(s)
-			if s.d.Strangers > 0 && s.d.Where == "network" {
-				f.ID, f.Rule = "address-translated", ""
-				f.What = fmt.Sprintf("the source address of %s is translated on the way to %s", s.from, s.to)
-				f.Effect = icrcEffect(s)
-				f.Fix = []string{"route between the two hosts without NAT"}
+			if known := p.r.SeenAs.IsValid() || p.r.ThereOwn.IsValid(); s.d.Where == "network" && (s.d.Strangers > 0 || known) {
+				f.nameNAT(s)
+				if known {
+					f.Evidence = append(f.Evidence, p.translation())
+				}
 			}
 		case CannotTell:
 			f.ID, f.Status, f.Confidence = "port-unknown", Unknown, "low"
@@ -78,6 +82,14 @@ func (p *prober) findPort(sides ...side) {
 		}
 		p.add(f)
 	}
+}
+
+// nameNAT makes f the finding that addresses are translated.
+func (f *Finding) nameNAT(s side) {
+	f.ID, f.Rule = "address-translated", "C19"
+	f.What = fmt.Sprintf("addresses are translated between %s and %s", s.from, s.to)
+	f.Effect = icrcEffect(s)
+	f.Fix = []string{"route between the two hosts without NAT"}
 }
 
 // openFix says which command opens the port, by where it is closed.
@@ -140,6 +152,7 @@ func (p *prober) findLoss(s side) {
 		if s.d.Sent < 100 {
 			f.Confidence = "medium"
 		}
+		f.overrun(s)
 		p.add(f)
 	}
 	if s.d.Reordered > 0 {
@@ -170,7 +183,7 @@ func (p *prober) findLoss(s side) {
 
 // findMangled speaks of packets that an RNIC would drop for their ICRC.
 func (p *prober) findMangled(s side) {
-	if s.d.BadICRC == 0 && s.d.ClearedDF == 0 {
+	if s.d.BadICRC == 0 && s.d.ClearedDF == 0 && s.d.Cut == 0 {
 		return
 	}
 	f := Finding{
@@ -178,6 +191,16 @@ func (p *prober) findMangled(s side) {
 		What:     fmt.Sprintf("packets from %s reach %s changed in what the ICRC covers", s.from, s.to),
 		Evidence: []string{fmt.Sprintf("%d packets with a wrong ICRC, %d whose don't-fragment flag was cleared", s.d.BadICRC, s.d.ClearedDF)},
 		Fix:      []string{"look for NAT, a port translation, a tunnel or a middlebox that rewrites packets on the way"},
+	}
+	if s.d.Cut > 0 {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%d packets arrived in fragments although they forbid that: a router clears don't-fragment and cuts them", s.d.Cut))
+	}
+	if port, as := s.d.ports(); as != 0 {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("source port %d arrives as %d: it is translated", port, as))
+	}
+	if s.d.BadICRC > 0 && (p.r.SeenAs.IsValid() || p.r.ThereOwn.IsValid()) {
+		f.nameNAT(s)
+		f.Evidence = append(f.Evidence, p.translation())
 	}
 	p.add(f)
 }
@@ -205,10 +228,16 @@ func (p *prober) findMTU(s side) {
 			fmt.Sprintf("or on %s: ip link set %s mtu %d", s.from, nameOr(s.fromHost.Interface, "IF"), m.Path),
 		},
 	}
+	if s.d.Cut > 0 {
+		f.Evidence = append(f.Evidence, "larger ones arrive in fragments, which no RNIC puts together")
+	}
 	if m.Told > 0 {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("an ICMP error says MTU %d; an RNIC does not listen to it", m.Told))
-	} else {
+	} else if s.d.Cut == 0 {
 		f.Evidence = append(f.Evidence, "no ICMP error came: a black hole, which path MTU discovery does not find either")
+	}
+	if s.d.Sent > 0 && 2*s.d.Seen < s.d.Sent {
+		f.Confidence = "low" // most are lost, whatever their size
 	}
 	if s.d.mtuByPath() {
 		for _, x := range s.d.Paths {
@@ -237,10 +266,36 @@ func nameOr(s, or string) string {
 	return s
 }
 
+// findSmallInterfaces speaks of interfaces that carry no RoCE at all.
+func (p *prober) findSmallInterfaces() {
+	f := Finding{
+		ID: "mtu-interface", Rule: "L12", Status: Fail, Direction: "both", Confidence: "high",
+		What: "an interface's MTU is too small for RoCE",
+		Effect: Effect{
+			What: "the port of an RNIC on this interface does not become active", State: "no QP leaves INIT", Completion: "none", Counters: []string{"none"},
+		},
+	}
+	for _, e := range []struct {
+		host *Host
+		name string
+	}{{&p.r.Here, fmt.Sprintf("%v (here)", p.r.Local)}, {&p.r.There, p.r.Address.String()}} {
+		if e.host.MTU == 0 || activeMTU(e.host.MTU) > 0 {
+			continue
+		}
+		dev := nameOr(e.host.Interface, "IF")
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: interface %s has MTU %d; the smallest path MTU, %d, needs %d", e.name, dev, e.host.MTU, roceMTUs[0], roceMTUs[0]+linuxHeaders))
+		f.Fix = append(f.Fix, fmt.Sprintf("on %s: ip link set %s mtu 1500, or 4200 and more for path MTU 4096", e.name, dev))
+	}
+	if len(f.Evidence) > 0 {
+		p.add(f)
+	}
+}
+
 // findInterfaces speaks of two ends whose interfaces differ.
 func (p *prober) findInterfaces() {
 	a, b := p.r.Here.MTU, p.r.There.MTU
-	if a == 0 || b == 0 || activeMTU(a) == activeMTU(b) {
+	p.findSmallInterfaces()
+	if a == 0 || b == 0 || activeMTU(a) == activeMTU(b) || activeMTU(a) == 0 || activeMTU(b) == 0 {
 		return
 	}
 	p.add(Finding{
@@ -374,6 +429,7 @@ func (p *prober) findBurst(s side) {
 		if lost*20 >= b.Sent {
 			f.Status = Fail
 		}
+		f.overrun(s)
 		p.add(f)
 	}
 	if b.Limited {
@@ -387,6 +443,36 @@ func (p *prober) findBurst(s side) {
 			},
 			Fix: []string{"look for a shaper (tc qdisc show, switch QoS policy, a slow link), or raise the QP's timeout"},
 		})
+	}
+}
+
+// overrun says that packets were lost in the receiving process, where it is so.
+func (f *Finding) overrun(s side) {
+	if s.d.Overrun > 0 {
+		f.Confidence = "low"
+		f.Evidence = append(f.Evidence, fmt.Sprintf("the probe's own socket at %s dropped %d (no room in its buffer, or a wrong UDP checksum): those were not lost on the way", s.to, s.d.Overrun))
+	}
+}
+
+// ports returns a source port that arrived as another; 0 and 0 if none did.
+func (d *Direction) ports() (sent, as uint16) {
+	for _, x := range d.Paths {
+		if x.Arrived != 0 && x.Arrived != x.Port {
+			return x.Port, x.Arrived
+		}
+	}
+	return 0, 0
+}
+
+// noteCapture says what cannot be told without a packet socket.
+func (p *prober) noteCapture() {
+	for _, e := range []struct {
+		host  Host
+		where string
+	}{{p.r.Here, "here"}, {p.r.There, fmt.Sprintf("at %v", p.r.Address)}} {
+		if !e.host.Capture {
+			p.r.Notes = append(p.r.Notes, fmt.Sprintf("no packet socket %s (%s): a firewall of that host cannot be told from the network, and the don't-fragment flag is not seen", e.where, nameOr(e.host.CaptureWhy, "not tried")))
+		}
 	}
 }
 

@@ -26,6 +26,7 @@ func (p *prober) judge() {
 	p.judgeTimes()
 	r.Forward = p.direction(&p.fwd, r.Here, r.There)
 	r.Reverse = p.direction(&p.rev, r.There, r.Here)
+	p.judgeClock()
 	if f, v := r.Forward.MTU.RoCE, r.Reverse.MTU.RoCE; f > 0 && v > 0 {
 		r.RoCEMTU = min(f, v)
 	}
@@ -53,11 +54,42 @@ func (p *prober) judgeTimes() {
 			continue
 		}
 		r.Clock.better(x, "echo")
-		by[t.probe.Path] = append(by[t.probe.Path], time.Duration((x.back-x.sent)-(x.echoed-x.heard)))
+		if rtt, sane := x.rtt(); sane {
+			by[t.probe.Path] = append(by[t.probe.Path], rtt)
+		}
 	}
 	for _, d := range by {
 		r.RTT = append(r.RTT, timesOf(d))
 	}
+}
+
+// Bounds of a one-way time: less can only be where the clocks moved against
+// each other, or more than a packet is waited for.
+const (
+	clockSlack = 100 * time.Microsecond
+	mostOneWay = 2 * maxWait
+)
+
+// judgeClock takes the one-way times back if they cannot be: one of the clocks
+// was set during the probe, or runs at another rate, or the other end does not
+// tell the truth.
+func (p *prober) judgeClock() {
+	r := &p.r
+	for _, d := range []*Direction{&r.Forward, &r.Reverse} {
+		if d.OneWay.N > 0 && (d.OneWay.Min < -r.Clock.Error-clockSlack || d.OneWay.Max > mostOneWay) {
+			r.Clock.Unsteady = true
+		}
+	}
+	if !r.Clock.Unsteady {
+		return
+	}
+	for _, d := range []*Direction{&r.Forward, &r.Reverse} {
+		d.OneWay = Times{}
+		for i := range d.Paths {
+			d.Paths[i].OneWay = Times{}
+		}
+	}
+	r.Notes = append(r.Notes, "the clocks of the two hosts moved against each other during the probe (one was set, or NTP steers it hard): there are no one-way times; round trips need no clock")
 }
 
 func timesOf(d []time.Duration) Times {
@@ -70,7 +102,7 @@ func timesOf(d []time.Duration) Times {
 
 // direction judges one way: from a sender to a receiver.
 func (p *prober) direction(rec *record, from, to Host) Direction {
-	d := Direction{ICMP: rec.notices, Strangers: rec.strangers}
+	d := Direction{ICMP: rec.notices, Strangers: rec.strangers, Overrun: rec.overrun}
 	for i := range p.cfg.Paths {
 		d.Paths = append(d.Paths, p.path(rec, i, to))
 	}
@@ -102,9 +134,13 @@ func (p *prober) direction(rec *record, from, to Host) Direction {
 	}
 	slices.SortFunc(d.Errors, func(a, b Count) int { return cmp.Compare(a.What, b.What) })
 	d.OneWay = timesOf(oneWay)
+	d.Cut = rec.cut
 	for _, t := range rec.all() {
 		if !t.passed() {
 			continue
+		}
+		if t.seen.Cut > 0 {
+			d.Cut++
 		}
 		if t.seen.ICRC == 0 {
 			d.BadICRC++
@@ -166,7 +202,7 @@ func (p *prober) path(rec *record, i int, to Host) Path {
 		x.Sent++
 		if p.heard(t, to) {
 			x.Seen++
-			x.TTL = t.seen.TTL
+			x.TTL, x.Arrived = t.seen.TTL, t.seen.Port
 			oneWay = append(oneWay, p.oneWay(rec, t))
 		}
 	}
@@ -194,16 +230,8 @@ func (p *prober) verdict(d *Direction, rec *record, to Host) {
 			capture += min(t.seen.Capture, 1)
 		}
 	}
-	var refused []string
-	for _, n := range rec.notices {
-		if n.What != tooBig {
-			refused = append(refused, fmt.Sprintf("%s (ICMP from %v)", n.What, n.From))
-			d.Where = "network"
-			if a := p.r.Address; n.From == a.WithZone("") || n.From == p.r.Local.WithZone("") {
-				d.Where = "receiver"
-			}
-		}
-	}
+	refused, where := p.refusals(rec)
+	d.Where = where
 	hardware := hardwareOf(to)
 	switch {
 	case d.Seen > 0:
@@ -219,6 +247,9 @@ func (p *prober) verdict(d *Direction, rec *record, to Host) {
 		}
 		if d.Verdict == Open {
 			d.Where = ""
+			if len(refused) > 0 {
+				p.r.Notes = append(p.r.Notes, fmt.Sprintf("%s packets arrive, and yet they were refused: %s: some other packets were, or the ICMP errors are forged", rec.name(), strings.Join(refused, ", ")))
+			}
 			return
 		}
 		d.Why = "no packet of some source ports arrives"
@@ -234,7 +265,10 @@ func (p *prober) verdict(d *Direction, rec *record, to Host) {
 		d.Why = "the packets arrive at the receiver's interface and not at its socket: its own firewall, or its reverse-path filter, drops them"
 	case d.Strangers > 0:
 		d.Verdict, d.Where = Blocked, "network"
-		d.Why = "the packets arrive from another address: it is translated on the way, and the ICRC covers it"
+		d.Why = "the packets arrive from another address" + rec.stranger() + ": it is translated on the way, and the ICRC covers it"
+	case p.r.SeenAs.IsValid() || p.r.ThereOwn.IsValid():
+		d.Verdict, d.Where = Blocked, "network"
+		d.Why = "nothing arrives: " + p.translation()
 	case len(refused) > 0:
 		d.Verdict, d.Why = Blocked, "refused: "+strings.Join(refused, ", ")
 	case !to.Socket && !to.Capture:
@@ -251,6 +285,64 @@ func (p *prober) verdict(d *Direction, rec *record, to Host) {
 		}
 		d.Why += "; " + p.otherUDP()
 	}
+}
+
+// maxRefusals bounds the ICMP errors that a text names.
+const maxRefusals = 8
+
+// refusals names the ICMP errors that refuse packets, and where that was: at an
+// end if any came from there.
+func (p *prober) refusals(rec *record) (all []string, where string) {
+	sender, receiver := p.r.Local.WithZone(""), p.r.Address.WithZone("")
+	if rec.reverse {
+		sender, receiver = receiver, sender
+	}
+	for _, n := range rec.notices {
+		if n.What == tooBig {
+			continue
+		}
+		if len(all) < maxRefusals {
+			all = append(all, fmt.Sprintf("%s (ICMP from %v)", n.What, n.From))
+		}
+		switch {
+		case n.From == sender:
+			where = "sender"
+		case n.From == receiver && where != "sender":
+			where = "receiver"
+		case where == "":
+			where = "network"
+		}
+	}
+	return all, where
+}
+
+// translation says what the two ends know of each other's addresses.
+func (p *prober) translation() string {
+	var all []string
+	if a := p.r.SeenAs; a.IsValid() {
+		all = append(all, fmt.Sprintf("the other end sees %v as %v", p.r.Local, a))
+	}
+	if a := p.r.ThereOwn; a.IsValid() {
+		all = append(all, fmt.Sprintf("the other end's own address is %v and not %v", a, p.r.Address))
+	}
+	return strings.Join(all, ", ") + ": addresses are translated on the way, and the ICRC covers them"
+}
+
+func (r *record) name() string {
+	if r.reverse {
+		return "reverse"
+	}
+	return "forward"
+}
+
+// stranger names an address that packets came from which is not the sender's.
+func (r *record) stranger() string {
+	for _, t := range r.all() {
+		if t.seen != nil && t.seen.From != "" {
+			return " (" + t.seen.From + ")"
+		}
+	}
+	return ""
 }
 
 // otherUDP says what became of UDP on another port.

@@ -27,7 +27,7 @@ func measured(t *testing.T) *prober {
 	p.rev.reverse = true
 	for _, rec := range []*record{&p.fwd, &p.rev} {
 		rec.reach = sendAll(p.reachPlan(false))
-		rec.class = sendAll(p.classPlan())
+		rec.class = sendAll(p.classPlan([]uint8{0}))
 		rec.mtus = []pathMTU{{lo: 1500}}
 	}
 	return p
@@ -37,8 +37,8 @@ func sendAll(probes []Probe) []trial {
 	var out []trial
 	for i, x := range probes {
 		x.Seq = uint32(i)
-		out = append(out, trial{probe: x, sent: Sent{Seq: x.Seq, At: int64(i) * 1000, Port: pathPort}, seen: &Sighting{
-			Seq: x.Seq, At: int64(i)*1000 + 500, Order: uint32(i), TOS: x.TOS, TTL: 64, Size: x.Size, Port: pathPort, Socket: 1, Capture: 1, DF: 1, ICRC: 1,
+		out = append(out, trial{probe: x, sent: Sent{Seq: x.Seq, At: int64(i) * 1000, Port: firstPort}, seen: &Sighting{
+			Seq: x.Seq, At: int64(i)*1000 + 500, Order: uint32(i), TOS: x.TOS, TTL: 64, Size: x.Size, Port: firstPort, Socket: 1, Capture: 1, DF: 1, ICRC: 1,
 		}})
 	}
 	return out

@@ -1,5 +1,7 @@
 package probe
 
+import "fmt"
+
 // mtu says how large packets may be.
 func (p *prober) mtu(d *Direction, rec *record, from Host) {
 	d.MTU.Interface = from.MTU
@@ -15,7 +17,12 @@ func (p *prober) mtu(d *Direction, rec *record, from Host) {
 	// Sizes are tried in steps of 4: the interface's odd bytes are not missing.
 	d.MTU.RoCE = roceIn(d.MTU.Path, p.r.Address)
 	for _, n := range rec.notices {
-		if n.What == tooBig && n.MTU > 0 && (d.MTU.Told == 0 || n.MTU < d.MTU.Told) {
+		switch {
+		case n.What != tooBig || n.MTU <= 0:
+		case n.MTU < d.MTU.Path:
+			p.r.Notes = append(p.r.Notes, fmt.Sprintf("an ICMP error from %v says MTU %d, and yet %s packets of %d bytes arrive: it is forged, or about a way that is not used any more",
+				n.From, n.MTU, rec.name(), d.MTU.Path))
+		case d.MTU.Told == 0 || n.MTU < d.MTU.Told:
 			d.MTU.Told = n.MTU
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/bits"
 	"net"
 	"net/netip"
 	"os"
@@ -19,8 +20,9 @@ import (
 const (
 	defaultSessions = 16
 	maxPerPeer      = 4
+	helloTime       = 5 * time.Second // until the first request
 	idleTime        = 30 * time.Second
-	sessionTime     = 10 * time.Minute
+	sessionTime     = 15 * time.Minute
 )
 
 // ListenConfig says what Listen opens. The zero value listens on every address.
@@ -31,8 +33,8 @@ type ListenConfig struct {
 	Port uint16
 	// RoCEPort is where probes go; 0 is 4791. Anything else is for tests.
 	RoCEPort uint16
-	// MaxSessions bounds the sessions at a time; 0 is 16. One address may have
-	// 4.
+	// MaxSessions bounds the sessions at a time; 0 is 16. One address, of IPv6
+	// one network of 64 bits, may have 4.
 	MaxSessions int
 	// Capture says whether a packet socket listens too.
 	Capture CaptureMode
@@ -40,8 +42,8 @@ type ListenConfig struct {
 	Version string
 	// Sysfs is where the kernel shows its RDMA devices; "" is /sys.
 	Sysfs string
-	// Logf, where not nil, hears of each session. It may be called from several
-	// goroutines.
+	// Logf, where not nil, hears of sessions, of at most 20 a minute. It may be
+	// called from several goroutines.
 	Logf func(format string, args ...any)
 }
 
@@ -53,9 +55,12 @@ type Listener struct {
 	udp   []socket
 	name  string
 	wg    sync.WaitGroup
+	ctx   context.Context // ends with Close
+	end   context.CancelFunc
 	mu    sync.Mutex
-	conns map[net.Conn]netip.Addr
+	conns map[net.Conn]netip.Prefix
 	shut  bool
+	lines lines
 }
 
 // Listen opens the control channel and the ears. That UDP 4791 has another
@@ -67,10 +72,8 @@ func Listen(cfg ListenConfig) (*Listener, error) {
 	if cfg.MaxSessions <= 0 {
 		cfg.MaxSessions = defaultSessions
 	}
-	if cfg.Logf == nil {
-		cfg.Logf = func(string, ...any) {}
-	}
-	l := &Listener{cfg: cfg, e: newEndpoint(cfg.RoCEPort, cfg.Capture, cfg.Sysfs), conns: map[net.Conn]netip.Addr{}}
+	l := &Listener{cfg: cfg, e: newEndpoint(cfg.RoCEPort, cfg.Capture, cfg.Sysfs), conns: map[net.Conn]netip.Prefix{}}
+	l.ctx, l.end = context.WithCancel(context.Background())
 	l.name, _ = os.Hostname()
 	addrs := cfg.Addrs
 	all := len(addrs) == 0
@@ -144,6 +147,7 @@ type Hearing struct {
 func (l *Listener) Serve(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
+	ctx = l.ctx
 	done := make(chan struct{}, len(l.tcp))
 	l.mu.Lock()
 	if l.shut {
@@ -181,10 +185,60 @@ func (l *Listener) accept(ctx context.Context, t net.Listener) {
 		l.wg.Go(func() {
 			defer l.leave(c)
 			if err := l.serve(ctx, c, peer); err != nil && ctx.Err() == nil {
-				l.cfg.Logf("%v: %s", peer, shown(err.Error()))
+				l.log("%v: %s", peer.WithZone(""), shown(err.Error()))
 			}
 		})
 	}
+}
+
+// log tells Logf, not of every one of many sessions.
+func (l *Listener) log(format string, args ...any) {
+	if l.cfg.Logf == nil {
+		return
+	}
+	ok, missed := l.lines.next(time.Now())
+	if missed > 0 {
+		l.cfg.Logf("%d lines were left out", missed)
+	}
+	if ok {
+		l.cfg.Logf(format, args...)
+	}
+}
+
+// lines bounds how much is told in a minute.
+type lines struct {
+	mu           sync.Mutex
+	since        time.Time
+	told, missed int
+}
+
+const maxLines = 20
+
+// next reports whether a line may be told, and how many could not before it.
+func (x *lines) next(now time.Time) (ok bool, missed int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if now.Sub(x.since) >= time.Minute {
+		missed = x.missed
+		x.since, x.told, x.missed = now, 0, 0
+	}
+	if x.told >= maxLines {
+		x.missed++
+		return false, 0
+	}
+	x.told++
+	return true, missed
+}
+
+// sameSite is the network whose sessions count as those of one peer: hosts have
+// one IPv4 address and as many IPv6 addresses as they like.
+func sameSite(a netip.Addr) netip.Prefix {
+	bits := 64
+	if a.Is4() {
+		bits = 32
+	}
+	p, _ := a.WithZone("").Prefix(bits)
+	return p
 }
 
 // admit keeps account of sessions; the answer says why one is refused.
@@ -194,16 +248,16 @@ func (l *Listener) admit(c net.Conn, peer netip.Addr) string {
 	if l.shut {
 		return "the listener ends"
 	}
-	same := 0
+	same, site := 0, sameSite(peer)
 	for _, p := range l.conns {
-		if p == peer {
+		if p == site {
 			same++
 		}
 	}
 	if len(l.conns) >= l.cfg.MaxSessions || same >= maxPerPeer {
 		return fmt.Sprintf("busy with %d sessions, %d of them yours; try again later", len(l.conns), same)
 	}
-	l.conns[c] = peer
+	l.conns[c] = site
 	return ""
 }
 
@@ -230,7 +284,8 @@ func (l *Listener) serve(ctx context.Context, c net.Conn, peer netip.Addr) error
 	in := bufio.NewReader(c)
 	var s *session
 	var v *voice
-	var ports []uint16 // of v
+	overrun := 0 // before the session
+	late := func(ctx context.Context) { l.e.drain(ctx, bound) }
 	defer func() {
 		if s != nil {
 			l.e.remove(s)
@@ -240,7 +295,11 @@ func (l *Listener) serve(ctx context.Context, c net.Conn, peer netip.Addr) error
 		}
 	}()
 	for {
-		_ = c.SetDeadline(earlier(end, time.Now().Add(idleTime)))
+		patience := idleTime
+		if s == nil {
+			patience = helloTime
+		}
+		_ = c.SetDeadline(earlier(end, time.Now().Add(patience)))
 		frame, err := readFrame(in)
 		heard := time.Now().UnixNano()
 		if err != nil {
@@ -266,14 +325,18 @@ func (l *Listener) serve(ctx context.Context, c net.Conn, peer netip.Addr) error
 			var t token
 			_, _ = rand.Read(t[:])
 			s = newSession(t, local, peer)
+			s.far = true
 			l.e.add(s)
 			h := l.e.host(local, bound, l.name, l.cfg.Version)
 			answer.Token, answer.Host = hex.EncodeToString(t[:]), &h
-			l.cfg.Logf("%v probes %v", peer, local)
+			answer.Peer, answer.Own = peer.WithZone("").String(), local.WithZone("").String()
+			overrun = l.e.dropped(bound)
+			l.log("%v probes %v", peer.WithZone(""), local.WithZone(""))
 		case "clock":
 			answer.HeardNs, answer.AnsweredNs = heard, time.Now().UnixNano()
 		case "send":
-			if v == nil || !slices.Equal(ports, r.Ports) {
+			if v == nil || !slices.Equal(v.ports, r.Ports) {
+				s.speak(nil)
 				if v != nil {
 					v.close()
 				}
@@ -281,18 +344,19 @@ func (l *Listener) serve(ctx context.Context, c net.Conn, peer netip.Addr) error
 					_ = writeFrame(c, response{Err: err.Error()}, 0)
 					return err
 				}
-				ports = r.Ports
+				s.speak(v)
 			}
 			answer.Sent = v.send(ctx, s.token, r.Probes, time.Duration(r.IntervalNs))
 			answer.Notices = s.said()
 		case "report":
-			answer.Sightings = s.report(ctx, r.First, r.N, r.Want, l.e.hasSocket(bound), time.Duration(r.WaitNs))
+			answer.Sightings = s.report(ctx, r.First, r.N, r.Want, l.e.hasSocket(bound), time.Duration(r.WaitNs), late)
 			if v != nil {
 				v.collect()
 			}
 			s.mu.Lock()
-			answer.Strangers, answer.Witnesses = s.strangers, s.witnesses
+			answer.Strangers, answer.Witnesses = s.strangers, bits.OnesCount64(s.witnesses)
 			s.mu.Unlock()
+			answer.Overrun = max(l.e.dropped(bound)-overrun, 0)
 			answer.Notices = s.said()
 		}
 		_ = c.SetDeadline(earlier(end, time.Now().Add(idleTime)))
@@ -311,6 +375,7 @@ func earlier(a, b time.Time) time.Time {
 
 // Close ends all sessions and waits for the listener's goroutines.
 func (l *Listener) Close() error {
+	l.end()
 	l.mu.Lock()
 	l.shut = true
 	for c := range l.conns {

@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // ControlPort is where a listener listens: TCP for the control channel, UDP for
@@ -28,6 +31,8 @@ const (
 	maxBatchFor = 30 * time.Second
 	maxWait     = 10 * time.Second
 	maxText     = 256 // bytes of a string that is shown
+	maxCopies   = 1 << 16
+	maxInstant  = 1 << 62 // ns since 1970: the year 2116
 )
 
 // request is what the probing end asks. Op is "hello", "clock", "send" or
@@ -57,6 +62,11 @@ type response struct {
 
 	Token string `json:"token,omitempty"` // hello: 32 hex digits
 	Host  *Host  `json:"host,omitempty"`  // hello
+	// hello: the two ends of the control connection as the listener sees them.
+	// They are others than those of the probing end where addresses are
+	// translated.
+	Peer string `json:"peer,omitempty"`
+	Own  string `json:"own,omitempty"`
 
 	HeardNs    int64 `json:"heard_ns,omitempty"` // clock: the request came
 	AnsweredNs int64 `json:"answered_ns,omitempty"`
@@ -66,6 +76,8 @@ type response struct {
 	Sightings []Sighting `json:"sightings,omitempty"`
 	Strangers int        `json:"strangers,omitempty"` // report: packets with the token from other addresses
 	Witnesses int        `json:"witnesses,omitempty"` // report: packets to the control port
+	// report: packets that the listener's own socket dropped since the hello.
+	Overrun int `json:"overrun,omitempty"`
 }
 
 // Host is what one end is and how it hears. Texts are at most 256 bytes.
@@ -192,23 +204,39 @@ func parseResponse(b []byte) (*response, error) {
 	if r.Err != "" {
 		return nil, errors.New("the listener refuses: " + shown(r.Err))
 	}
-	if len(r.Sent) > maxBatch || len(r.Sightings) > maxBatch || len(r.Notices) > maxNotices || r.Strangers < 0 || r.Witnesses < 0 {
+	if len(r.Sent) > maxBatch || len(r.Sightings) > maxBatch || len(r.Notices) > maxNotices || r.Strangers < 0 || r.Witnesses < 0 || r.Overrun < 0 {
 		return nil, fmt.Errorf("control response: %d sent, %d seen, %d notices: more than was asked for", len(r.Sent), len(r.Sightings), len(r.Notices))
 	}
+	for _, s := range []string{r.Peer, r.Own} {
+		if a, err := netip.ParseAddr(s); s != "" && (err != nil || a.Zone() != "") {
+			return nil, fmt.Errorf("control response: %.64q is no address", s)
+		}
+	}
 	for i := range r.Sent {
-		r.Sent[i].Err = shown(r.Sent[i].Err)
+		if at := r.Sent[i].At; at < 0 || at > maxInstant {
+			return nil, fmt.Errorf("control response: packet %d sent at %d ns since 1970", r.Sent[i].Seq, at)
+		}
+		r.Sent[i].Err = errnoText(r.Sent[i].Err)
 	}
 	for i := range r.Sightings {
 		g := &r.Sightings[i]
-		if _, err := netip.ParseAddr(g.From); err != nil && g.From != "" {
+		if a, err := netip.ParseAddr(g.From); g.From != "" && (err != nil || a.Zone() != "") {
 			return nil, fmt.Errorf("control response: %.64q is no address", g.From)
 		}
-		if g.Size < 0 || g.Size > 1<<16 || g.Socket < 0 || g.Capture < 0 {
+		if g.At < 0 || g.At > maxInstant {
+			return nil, fmt.Errorf("control response: packet %d seen at %d ns since 1970", g.Seq, g.At)
+		}
+		if g.Size < 0 || g.Size > 1<<16 || g.Cut < 0 || g.Socket < 0 || g.Socket > maxCopies || g.Capture < 0 || g.Capture > maxCopies {
 			return nil, fmt.Errorf("control response: packet %d of %d bytes, seen %d and %d times", g.Seq, g.Size, g.Socket, g.Capture)
 		}
 	}
 	for i := range r.Notices {
-		r.Notices[i].What = shown(r.Notices[i].What)
+		n := &r.Notices[i]
+		if !n.From.IsValid() || n.Count < 1 || n.Count > 1<<30 || n.MTU < 0 || n.MTU > 1<<16 {
+			return nil, fmt.Errorf("control response: %d ICMP errors from %v with MTU %d", n.Count, n.From.IsValid(), n.MTU)
+		}
+		// A zone is any text, and means nothing here.
+		n.What, n.From = shown(n.What), n.From.WithZone("")
 	}
 	if h := r.Host; h != nil {
 		if len(h.Devices) > maxNotices || h.MTU < 0 {
@@ -226,17 +254,25 @@ func parseResponse(b []byte) (*response, error) {
 
 // shown makes a peer's text fit for a terminal: bounded, printable.
 func shown(s string) string {
-	out := make([]rune, 0, min(len(s), maxText))
+	out := make([]byte, 0, min(len(s), maxText))
 	for _, c := range s {
-		if len(out) >= maxText {
-			break
-		}
-		if c < 0x20 || c >= 0x7F && c < 0xA0 || c == 0xFFFD || c >= 0x200B && c <= 0x206F {
+		if !strconv.IsPrint(c) || c == utf8.RuneError {
 			c = '?'
 		}
-		out = append(out, c)
+		if len(out)+utf8.RuneLen(c) > maxText {
+			break
+		}
+		out = utf8.AppendRune(out, c)
 	}
 	return string(out)
+}
+
+// errnoText is the name of an errno as a peer tells it; what is none is "?".
+func errnoText(s string) string {
+	if len(s) > 20 || strings.ContainsFunc(s, func(c rune) bool { return (c < 'A' || c > 'Z') && (c < '0' || c > '9') }) {
+		return "?"
+	}
+	return s
 }
 
 func parseToken(s string) (t token, err error) {

@@ -2,8 +2,10 @@ package probe
 
 import (
 	"context"
+	"math"
 	"net/netip"
 	"slices"
+	"time"
 )
 
 // roceMTUs are the path MTUs that a queue pair can have (IBA vol.1 11.2.5).
@@ -49,49 +51,117 @@ func activeMTU(netdev int) int {
 type pathMTU struct{ lo, hi int }
 
 const (
-	mtuTries   = 3
-	mtuPoints  = 7
-	mtuRounds  = 6
-	lossyTries = 10
+	mtuTries  = 3
+	mtuMost   = 40 // tries where packets of any size are lost
+	mtuPoints = 7
+	mtuRounds = 6
+	// missed is the probability that all tries of a size that passes are lost.
+	missed = 1e-6
+	// slowInterval is the pause between packets that are tried again, at most
+	// slowTime in all.
+	slowInterval = 50 * time.Millisecond
+	slowTime     = 6 * time.Second
 )
 
-// findMTU searches the largest packet that passes, on every path at once: the
-// interface's MTU, then the sizes that are common, then ever closer.
+// findMTU searches the largest packet that passes, on every path at once. What
+// did not pass is tried once more, slowly: a policer that counts bytes drops
+// large packets that come close together.
 func (w *way) findMTU(ctx context.Context, p *prober, netdev int) error {
 	if netdev == 0 {
 		netdev = 1500
 	}
 	top := min(netdev, MaxSize) &^ 3
 	m := make([]pathMTU, p.cfg.Paths)
-	tries := mtuTries
-	if arrived(w.rec.reach) < len(w.rec.reach) {
-		tries = lossyTries
-	}
 	for i := range w.rec.reach {
-		if t := &w.rec.reach[i]; t.passed() {
+		if t := &w.rec.reach[i]; t.whole() {
 			m[t.probe.Path] = pathMTU{lo: smallSize, hi: top + 4}
+			if top <= smallSize {
+				m[t.probe.Path].hi = 0
+			}
 		}
 	}
 	w.rec.mtus = m
+	tries := triesFor(w.rec.reach)
+	if err := w.searchMTU(ctx, p, m, top, tries, w.interval); err != nil {
+		return err
+	}
+	var plan []Probe
+	for range tries {
+		for path := range m {
+			if m[path].hi > 0 {
+				plan = append(plan, Probe{Path: uint8(path), TOS: w.rec.reach[0].probe.TOS, Size: min(m[path].hi, top)})
+			}
+		}
+	}
+	if len(plan) == 0 {
+		return nil
+	}
+	slow := max(w.interval, min(slowInterval, slowTime/time.Duration(len(plan))))
+	got, err := w.run(ctx, plan, slow)
+	if err != nil {
+		return err
+	}
+	w.countCut(got)
+	for i := range got {
+		if t := &got[i]; t.whole() {
+			m[t.probe.Path] = pathMTU{lo: t.probe.Size, hi: top + 4}
+			if t.probe.Size >= top {
+				m[t.probe.Path].hi = 0
+			}
+		}
+	}
+	return w.searchMTU(ctx, p, m, top, tries, slow)
+}
+
+func (w *way) countCut(got []trial) {
+	for i := range got {
+		if t := &got[i]; t.passed() && t.seen.Cut > 0 {
+			w.rec.cut++
+		}
+	}
+}
+
+// triesFor says how often a packet is tried, by how many are lost of those that
+// are small.
+func triesFor(reach []trial) int {
+	sent, lost := map[uint8]int{}, map[uint8]int{}
+	for i := range reach {
+		t := &reach[i]
+		sent[t.probe.Path]++
+		if !t.passed() {
+			lost[t.probe.Path]++
+		}
+	}
+	tries := float64(mtuTries)
+	for path, n := range lost {
+		if n < sent[path] { // else nothing passes there
+			tries = max(tries, math.Log(missed)/math.Log(float64(n)/float64(sent[path])))
+		}
+	}
+	return int(min(math.Ceil(tries), mtuMost))
+}
+
+// searchMTU goes closer and closer: the interface's MTU, then the sizes that
+// are common, then those between.
+func (w *way) searchMTU(ctx context.Context, p *prober, m []pathMTU, top, tries int, interval time.Duration) error {
 	for round := range mtuRounds {
 		var plan []Probe
 		for path := range m {
 			for _, size := range m[path].candidates(round, top, p.r.Address, w.rec.notices) {
-				for range tries {
-					plan = append(plan, Probe{Path: uint8(path), TOS: w.rec.reach[0].probe.TOS, Size: size})
-				}
+				plan = append(plan, Probe{Path: uint8(path), TOS: w.rec.reach[0].probe.TOS, Size: size})
 			}
 		}
 		if len(plan) == 0 {
 			return nil
 		}
-		// Small before large on each path: what an ICMP error says comes late.
 		slices.SortStableFunc(plan, func(a, b Probe) int { return a.Size - b.Size })
-		got, err := w.run(ctx, plan, w.interval)
+		// Tries of one size far apart: losses come together.
+		got, err := w.run(ctx, slices.Repeat(plan, tries), interval)
 		if err != nil {
 			return err
 		}
 		narrow(m, got, top)
+		w.countCut(got)
 	}
 	return nil
 }
@@ -131,7 +201,7 @@ func (m pathMTU) candidates(round, top int, a netip.Addr, said []Notice) []int {
 // narrow learns from a round.
 func narrow(m []pathMTU, got []trial, top int) {
 	for i := range got {
-		if t := &got[i]; t.passed() && int(t.probe.Path) < len(m) {
+		if t := &got[i]; t.whole() && int(t.probe.Path) < len(m) {
 			x := &m[t.probe.Path]
 			x.lo = max(x.lo, t.probe.Size)
 		}
@@ -141,7 +211,7 @@ func narrow(m []pathMTU, got []trial, top int) {
 		if int(t.probe.Path) >= len(m) {
 			continue
 		}
-		if x := &m[t.probe.Path]; !t.passed() && t.probe.Size > x.lo {
+		if x := &m[t.probe.Path]; !t.whole() && t.probe.Size > x.lo {
 			x.hi = min(x.hi, t.probe.Size)
 		}
 	}

@@ -13,12 +13,13 @@ import (
 const (
 	smallSize  = 128
 	codeTries  = 4
+	codeAgain  = 36 // tries more for a code point of which nothing arrived
 	trains     = 3
 	trainSize  = 1024
 	clockAsks  = 5
 	batchTime  = 10 * time.Second
 	batchBytes = 900_000
-	ctlTime    = 20 * time.Second // above what a request may take by itself
+	ctlTime    = 30 * time.Second // above what all requests may take by themselves
 )
 
 // trial is one probe with what became of it; seen is nil if it did not arrive.
@@ -30,6 +31,10 @@ type trial struct {
 
 func (t *trial) passed() bool { return t.seen != nil && t.seen.From == "" }
 
+// whole reports whether the packet arrived in one piece: RNICs put no fragments
+// together.
+func (t *trial) whole() bool { return t.passed() && t.seen.Cut == 0 }
+
 // record is everything measured in one direction.
 type record struct {
 	reverse      bool // from the listener to the prober
@@ -38,6 +43,8 @@ type record struct {
 	mtus         []pathMTU
 	notices      []Notice
 	strangers    int
+	overrun      int
+	cut          int // packets of the search for the size that came in fragments
 	next         uint32
 }
 
@@ -77,7 +84,10 @@ func (w *way) run(ctx context.Context, probes []Probe, interval time.Duration) (
 			return out, fmt.Errorf("control response: %d of %d packets sent", len(sent), n)
 		}
 		want := 0
-		for _, s := range sent {
+		for i, s := range sent {
+			if s.Seq != batch[i].Seq {
+				return out, fmt.Errorf("control response: packet %d instead of %d was sent", s.Seq, batch[i].Seq)
+			}
 			if s.Err == "" {
 				want++
 			}
@@ -106,11 +116,11 @@ func (p *prober) ways() (fwd, rev *way) {
 		return p.v.send(ctx, p.s.token, probes, interval), nil
 	}
 	fwd.seen = func(ctx context.Context, first uint32, n, want int) ([]Sighting, error) {
-		r, err := p.ctl.ask(ctx, &request{Op: "report", First: first, N: n, Want: want, WaitNs: int64(p.cfg.Timeout)}, 0, p.cfg.Timeout+ctlTime)
+		r, err := p.ctl.ask(ctx, &request{Op: "report", First: first, N: n, Want: want, WaitNs: int64(p.cfg.Timeout)}, 0, p.cfg.Timeout)
 		if err != nil {
 			return nil, err
 		}
-		p.fwd.strangers = r.Strangers
+		p.fwd.strangers, p.fwd.overrun = r.Strangers, r.Overrun
 		p.rev.notices = r.Notices
 		p.wits.there = p.wits.there || r.Witnesses > 0
 		p.v.collect()
@@ -123,7 +133,7 @@ func (p *prober) ways() (fwd, rev *way) {
 		for _, x := range probes {
 			total += x.Size
 		}
-		r, err := p.ctl.ask(ctx, &request{Op: "send", Probes: probes, Ports: p.ports(), IntervalNs: int64(interval)}, total, time.Duration(len(probes))*interval+ctlTime)
+		r, err := p.ctl.ask(ctx, &request{Op: "send", Probes: probes, Ports: p.ports(), IntervalNs: int64(interval)}, total, time.Duration(len(probes))*interval)
 		if err != nil {
 			return nil, err
 		}
@@ -131,10 +141,11 @@ func (p *prober) ways() (fwd, rev *way) {
 		return r.Sent, nil
 	}
 	rev.seen = func(ctx context.Context, first uint32, n, want int) ([]Sighting, error) {
-		out := p.s.report(ctx, first, n, want, p.r.Here.Socket, p.cfg.Timeout)
+		out := p.s.report(ctx, first, n, want, p.r.Here.Socket, p.cfg.Timeout, func(ctx context.Context) { p.e.drain(ctx, p.r.Local) })
 		p.s.mu.Lock()
 		p.rev.strangers = p.s.strangers
 		p.s.mu.Unlock()
+		p.rev.overrun = max(p.e.dropped(p.r.Local)-p.overrun, 0)
 		return out, ctx.Err()
 	}
 	return fwd, rev
@@ -162,31 +173,31 @@ func (p *prober) measure(ctx context.Context) error {
 		if w == rev {
 			from, to = to, from
 		}
-		if !slices.ContainsFunc(w.rec.reach, func(t trial) bool { return p.heard(&t, to) }) {
+		live := p.live(w.rec, to)
+		if len(live) == 0 {
 			if err := p.askWitness(ctx, fwd); err != nil {
 				return err
 			}
 			continue
 		}
-		var err error
-		if w.rec.class, err = w.run(ctx, p.classPlan(), w.interval); err != nil {
+		if err := p.tryClasses(ctx, w, live); err != nil {
 			return err
 		}
-		if err = w.findMTU(ctx, p, from.MTU); err != nil {
+		if err := w.findMTU(ctx, p, from.MTU); err != nil {
 			return err
 		}
 		for range trains {
 			if p.cfg.Burst < 0 {
 				break
 			}
-			t, err := w.run(ctx, p.trainPlan(), 0)
+			t, err := w.run(ctx, p.trainPlan(live[0]), 0)
 			if err != nil {
 				return err
 			}
 			w.rec.trains = append(w.rec.trains, t)
 		}
 	}
-	// Echoes of the first phase have come long ago, if they come.
+	// Echoes of the first phase came long ago, if they come.
 	p.v.collect()
 	p.fwd.notices = p.s.said()
 	return nil
@@ -215,12 +226,50 @@ func (p *prober) reachPlan(echo bool) []Probe {
 	return out
 }
 
+// live lists the paths on which packets arrive.
+func (p *prober) live(rec *record, to Host) []uint8 {
+	var out []uint8
+	for i := range rec.reach {
+		if t := &rec.reach[i]; p.heard(t, to) && !slices.Contains(out, t.probe.Path) {
+			out = append(out, t.probe.Path)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// tryClasses sends the code points, and those of which nothing arrived once
+// more where packets are lost of any.
+func (p *prober) tryClasses(ctx context.Context, w *way, live []uint8) error {
+	var err error
+	if w.rec.class, err = w.run(ctx, p.classPlan(live), w.interval); err != nil {
+		return err
+	}
+	come := map[uint8]bool{}
+	for i := range w.rec.class {
+		t := &w.rec.class[i]
+		come[t.probe.TOS] = come[t.probe.TOS] || t.passed()
+	}
+	var again []Probe
+	for i := range codeAgain {
+		for tos, ok := range come {
+			if !ok {
+				again = append(again, Probe{Path: live[i%len(live)], TOS: tos, Size: smallSize})
+			}
+		}
+	}
+	slices.SortFunc(again, func(a, b Probe) int { return int(a.TOS) - int(b.TOS) })
+	more, err := w.run(ctx, again, w.interval)
+	w.rec.class = append(w.rec.class, more...)
+	return err
+}
+
 // classPlan tries each code point of DSCP with ECT(0), and the other values of
 // ECN in the RoCE class.
-func (p *prober) classPlan() []Probe {
+func (p *prober) classPlan(live []uint8) []Probe {
 	var out []Probe
 	for i := range codeTries {
-		path := uint8(i % p.cfg.Paths)
+		path := live[i%len(live)]
 		for _, d := range p.cfg.DSCPs {
 			out = append(out, Probe{Path: path, TOS: p.tos(d, ip.ECT0), Size: smallSize})
 		}
@@ -233,7 +282,7 @@ func (p *prober) classPlan() []Probe {
 
 // trainPlan is a run of packets of path MTU 1,024, or of what passes, on one
 // path.
-func (p *prober) trainPlan() []Probe {
+func (p *prober) trainPlan(path uint8) []Probe {
 	size := packetFor(trainSize, p.r.Address)
 	for _, m := range append(p.fwd.mtus, p.rev.mtus...) {
 		if m.lo > 0 {
@@ -242,7 +291,7 @@ func (p *prober) trainPlan() []Probe {
 	}
 	var out []Probe
 	for range p.cfg.Burst {
-		out = append(out, Probe{TOS: p.tos(p.cfg.DSCP, ip.ECT0), Size: size})
+		out = append(out, Probe{Path: path, TOS: p.tos(p.cfg.DSCP, ip.ECT0), Size: size})
 	}
 	return out
 }
@@ -251,7 +300,7 @@ func (p *prober) trainPlan() []Probe {
 func (p *prober) clock(ctx context.Context) error {
 	for range clockAsks {
 		sent := time.Now().UnixNano()
-		r, err := p.ctl.ask(ctx, &request{Op: "clock"}, 0, ctlTime)
+		r, err := p.ctl.ask(ctx, &request{Op: "clock"}, 0, 0)
 		if err != nil {
 			return err
 		}
@@ -263,11 +312,19 @@ func (p *prober) clock(ctx context.Context) error {
 // better takes an exchange if it bounds the difference more closely than those
 // before.
 func (c *Clock) better(x echo, source string) {
-	rtt := time.Duration((x.back - x.sent) - (x.echoed - x.heard))
-	if rtt < 0 || c.Source == source && rtt/2 >= c.Error {
+	rtt, ok := x.rtt()
+	if !ok || c.Source == source && rtt/2 >= c.Error {
 		return
 	}
-	c.Offset, c.Error, c.Source = time.Duration((x.heard-x.sent)+(x.echoed-x.back))/2, rtt/2, source
+	c.Offset, c.Error, c.Source = time.Duration(x.heard-x.sent+(x.echoed-x.heard-(x.back-x.sent))/2), rtt/2, source
+}
+
+// rtt is the time of an exchange without that at the other end; false where the
+// other end's clock says what cannot be.
+func (x echo) rtt() (time.Duration, bool) {
+	here, there := x.back-x.sent, x.echoed-x.heard
+	sane := x.heard >= 0 && x.echoed >= x.heard && x.echoed <= maxInstant && there <= here
+	return time.Duration(here - there), sane
 }
 
 // askWitness sees whether UDP passes on the control channel's port.
@@ -291,9 +348,9 @@ func (p *prober) askWitness(ctx context.Context, fwd *way) error {
 			_ = c.send(b, to, 0)
 		}
 	}
-	p.s.await(ctx, p.cfg.Timeout, func() bool { return p.s.witnesses > 0 })
+	p.s.await(ctx, p.cfg.Timeout, func() bool { return p.s.witnesses != 0 })
 	p.s.mu.Lock()
-	p.wits.back = p.s.witnesses > 0
+	p.wits.back = p.s.witnesses != 0
 	p.s.mu.Unlock()
 	if p.wits.back {
 		p.wits.there = true

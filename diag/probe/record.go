@@ -32,6 +32,7 @@ type Sighting struct {
 	Socket  int    `json:"socket,omitempty"`  // how often the UDP socket had it
 	Capture int    `json:"capture,omitempty"` // how often the packet socket had it
 	DF      int8   `json:"df"`                // don't-fragment: 1, 0, or -1 if not seen
+	Cut     int    `json:"cut,omitempty"`     // it came in fragments: bytes of the largest
 	ICRC    int8   `json:"icrc"`              // 1 right, 0 wrong
 	From    string `json:"from,omitempty"`    // the source address, where it is not the peer's
 }

@@ -59,19 +59,21 @@ const (
 // Result is what one host came to. Its fields keep their names and meaning.
 // Durations are nanoseconds in JSON.
 type Result struct {
-	Host    string     `json:"host"`              // as asked for
-	Address netip.Addr `json:"address,omitzero"`  // probed
-	Local   netip.Addr `json:"local,omitzero"`    // this host's
-	Status  Status     `json:"status"`            // the worst of the findings
-	Error   string     `json:"error,omitempty"`   // why nothing could be measured
-	Here    Host       `json:"here"`              // this end
-	There   Host       `json:"there"`             // the other end
-	Forward Direction  `json:"forward"`           // from here to there
-	Reverse Direction  `json:"reverse"`           // from there to here
-	RTT     []Times    `json:"rtt,omitempty"`     // by path, of probes that were echoed
-	Clock   Clock      `json:"clock"`             // between the two ends
-	RoCEMTU int        `json:"roce_mtu,omitzero"` // largest path MTU (256 to 4096) that fits both directions
-	Class   uint8      `json:"dscp"`              // the RoCE class that was asked about
+	Host     string     `json:"host"`               // as asked for
+	Address  netip.Addr `json:"address,omitzero"`   // probed
+	Local    netip.Addr `json:"local,omitzero"`     // this host's
+	Status   Status     `json:"status"`             // the worst of the findings
+	Error    string     `json:"error,omitempty"`    // why nothing could be measured
+	SeenAs   netip.Addr `json:"seen_as,omitzero"`   // this host's address as the other end sees it, where it is another
+	ThereOwn netip.Addr `json:"there_own,omitzero"` // the other end's address as it knows it, where it is another
+	Here     Host       `json:"here"`               // this end
+	There    Host       `json:"there"`              // the other end
+	Forward  Direction  `json:"forward"`            // from here to there
+	Reverse  Direction  `json:"reverse"`            // from there to here
+	RTT      []Times    `json:"rtt,omitempty"`      // by path, of probes that were echoed
+	Clock    Clock      `json:"clock"`              // between the two ends
+	RoCEMTU  int        `json:"roce_mtu,omitzero"`  // largest path MTU (256 to 4096) that fits both directions
+	Class    uint8      `json:"dscp"`               // the RoCE class that was asked about
 
 	Findings []Finding `json:"findings"`        // worst first
 	Notes    []string  `json:"notes,omitempty"` // how far what was heard goes
@@ -82,6 +84,9 @@ type Clock struct {
 	Offset time.Duration `json:"offset_ns"`        // far clock less this one
 	Error  time.Duration `json:"error_ns"`         // at most, either way, with a network that is no quicker one way
 	Source string        `json:"source,omitempty"` // "echo" (UDP 4791) or "control" (TCP)
+	// Unsteady says that the clocks moved against each other during the probe, so
+	// that there are no one-way times.
+	Unsteady bool `json:"unsteady,omitempty"`
 }
 
 // Times are of a sample; zero N means none.
@@ -105,8 +110,10 @@ type Direction struct {
 	Errors     []Count     `json:"send_errors,omitempty"` // packets that did not leave, by errno
 	BadICRC    int         `json:"bad_icrc"`
 	ClearedDF  int         `json:"cleared_df"`
-	Strangers  int         `json:"strangers"` // packets that came from another address
-	OneWay     Times       `json:"one_way"`   // with Clock.Offset taken out
+	Strangers  int         `json:"strangers"`         // packets that came from another address
+	Cut        int         `json:"fragmented"`        // packets that came in fragments
+	Overrun    int         `json:"overrun,omitempty"` // packets that the receiver's own socket dropped: no room, or a wrong UDP checksum
+	OneWay     Times       `json:"one_way"`           // with Clock.Offset taken out
 	Paths      []Path      `json:"paths,omitempty"`
 	MTU        MTU         `json:"mtu"`
 	DSCP       []CodePoint `json:"dscp,omitempty"` // sent with ECT(0)
@@ -130,12 +137,13 @@ type Ratio struct {
 
 // Path is what happens to packets with one source port.
 type Path struct {
-	Port   uint16 `json:"source_port"`
-	Sent   int    `json:"sent"`
-	Seen   int    `json:"seen"`
-	TTL    uint8  `json:"ttl,omitzero"` // as received; sent is 64
-	OneWay Times  `json:"one_way"`
-	MTU    int    `json:"mtu,omitzero"` // largest IP packet that passed
+	Port    uint16 `json:"source_port"`
+	Arrived uint16 `json:"arrived_port,omitzero"` // the source port as received
+	Sent    int    `json:"sent"`
+	Seen    int    `json:"seen"`
+	TTL     uint8  `json:"ttl,omitzero"` // as received; sent is 64
+	OneWay  Times  `json:"one_way"`
+	MTU     int    `json:"mtu,omitzero"` // largest IP packet that passed
 }
 
 // MTU is how large packets may be. Sizes are of IP packets, in bytes.

@@ -90,7 +90,7 @@ func TestNobodyListens(t *testing.T) {
 
 func TestInterrupt(t *testing.T) {
 	cfg := far(t, ListenConfig{}, "127.0.78.2")
-	cfg.Count, cfg.Interval = 1000, 100*time.Millisecond
+	cfg.Count, cfg.Interval = 150, 100*time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	stop := time.AfterFunc(100*time.Millisecond, cancel)
 	defer stop.Stop()
@@ -99,7 +99,7 @@ func TestInterrupt(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if d := time.Since(begin); d > time.Minute {
-		t.Errorf("ended after %v", d) // all of it takes 400 s
+		t.Errorf("ended after %v", d) // all of it takes 120 s
 	}
 }
 
@@ -182,57 +182,5 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 	if _, err := parseResponse(b); err == nil || !strings.Contains(err.Error(), "busy") {
 		t.Errorf("the fifth session: %v", err)
-	}
-}
-
-// Probes are answered for the token and the address of a control connection
-// only, once each, with as many bytes.
-func TestAnswersAreBounded(t *testing.T) {
-	cfg := far(t, ListenConfig{Capture: CaptureNever}, "127.0.78.2")
-	c := peer(t, cfg)
-	tok := hello(t, c)
-	to := netip.AddrPortFrom(netip.MustParseAddr("127.0.78.2"), cfg.RoCEPort)
-	open := func(addr string, port uint16) *net.UDPConn {
-		u, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(addr), Port: int(port)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { u.Close() })
-		return u
-	}
-	ear, strange := open("127.0.78.1", cfg.RoCEPort), open("127.0.78.3", cfg.RoCEPort)
-	mouth, stranger := open("127.0.78.1", 0), open("127.0.78.3", 0)
-	say := func(u *net.UDPConn, tok token, seq uint32, n int) {
-		b := make([]byte, n)
-		d := datagram{kind: kindProbe, echo: true, seq: seq, token: tok}
-		d.encode(b)
-		if _, err := u.WriteToUDPAddrPort(b, to); err != nil {
-			t.Fatal(err)
-		}
-	}
-	say(mouth, token{}, 1, 400)  // a wrong token
-	say(stranger, tok, 2, 400)   // another address
-	say(mouth, tok, 3, 400)      // right
-	say(mouth, tok, 3, 400)      // again
-	say(mouth, tok, 4, frameLen) // and the end of it
-	buf := make([]byte, 2000)
-	_ = ear.SetReadDeadline(time.Now().Add(time.Minute))
-	for _, want := range []struct {
-		seq uint32
-		n   int
-	}{{3, 400}, {4, frameLen}} {
-		n, err := ear.Read(buf)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var d datagram
-		if !d.decode(buf[:n]) || d.seq != want.seq || n != want.n || d.kind != kindEcho {
-			t.Errorf("%d bytes %+v, want %+v", n, d, want)
-		}
-	}
-	// All was answered in order, so nothing is under way to the other address.
-	_ = strange.SetReadDeadline(time.Now().Add(time.Millisecond))
-	if n, err := strange.Read(buf); err == nil {
-		t.Errorf("%d bytes to an address without control connection", n)
 	}
 }

@@ -7,8 +7,12 @@ import (
 	"time"
 )
 
-// maxSightings bounds what is kept of one session.
-const maxSightings = 1 << 14
+// Bounds of what is kept of one session.
+const (
+	maxSightings = 1 << 14 // echoes, and packets of one phase
+	maxKept      = 1 << 12 // probes that no report has passed
+	maxWitnesses = 64
+)
 
 // session is what one end has heard of one conversation. It is safe for
 // concurrent use.
@@ -16,13 +20,16 @@ type session struct {
 	token token
 	local netip.Addr // of this end, without zone: a packet socket hears what is for others too
 	peer  netip.Addr // of the other end, without zone
+	far   bool       // this end is the listener: it answers, and waits for no answers
 
 	mu        sync.Mutex
+	voice     *voice // of a listener: what it answers with; nil before it was asked to send
+	floor     uint32 // sequence numbers before it are done with
 	seen      map[uint32]*Sighting
 	echoes    map[uint32]echo
-	witnesses int
+	witnesses uint64 // by sequence number
 	notices   []Notice
-	strangers int // packets with the token from other addresses, not kept
+	strangers int // packets with the token from other addresses
 	order     uint32
 	lastOn    map[uint32]int // by sequence number: the interface of the first capture
 	changed   chan struct{}  // closed and made anew when something was heard
@@ -49,6 +56,7 @@ type arrival struct {
 	size     int  // of the IP packet
 	df       int8 // 1, 0, -1
 	icrc     bool
+	cut      int // bytes of the largest fragment; 0: it came whole
 	capture  bool
 	ifindex  int // of a capture
 }
@@ -69,20 +77,29 @@ func (s *session) hear(a *arrival) (first bool) {
 	defer s.signal()
 	switch a.d.kind {
 	case kindWitness:
-		if from == "" && s.witnesses < maxSightings {
-			s.witnesses++
+		bit := uint64(1) << (a.d.seq % maxWitnesses)
+		if from != "" || a.d.seq >= maxWitnesses || s.witnesses&bit != 0 {
+			return false
 		}
-		return from == ""
+		s.witnesses |= bit
+		return true
 	case kindEcho:
-		if _, ok := s.echoes[a.d.seq]; !ok && from == "" && len(s.echoes) < maxSightings {
+		if _, ok := s.echoes[a.d.seq]; !ok && from == "" && !s.far && len(s.echoes) < maxSightings {
 			s.echoes[a.d.seq] = echo{a.d.sentAt, a.d.heard, a.d.echoed, a.at}
 		}
 		return false
 	case kindProbe:
 	}
+	if a.d.seq < s.floor {
+		return false
+	}
 	g := s.seen[a.d.seq]
+	if g != nil && g.From != "" && from == "" {
+		g = nil // the packet itself counts for more than a stranger's
+		delete(s.seen, a.d.seq)
+	}
 	if g == nil {
-		if len(s.seen) >= maxSightings {
+		if len(s.seen) >= maxKept {
 			return false
 		}
 		g = &Sighting{
@@ -98,8 +115,11 @@ func (s *session) hear(a *arrival) (first bool) {
 	if a.df >= 0 {
 		g.DF = a.df
 	}
+	if a.cut > 0 {
+		g.Cut = a.cut
+	}
 	if !a.capture {
-		g.Socket++
+		g.Socket = min(g.Socket+1, maxCopies)
 		return first
 	}
 	// A frame passes a VLAN or bond interface and the one beneath: count one.
@@ -107,9 +127,16 @@ func (s *session) hear(a *arrival) (first bool) {
 		s.lastOn[a.d.seq] = a.ifindex
 	}
 	if s.lastOn[a.d.seq] == a.ifindex {
-		g.Capture++
+		g.Capture = min(g.Capture+1, maxCopies)
 	}
 	return first
+}
+
+// speak says what the session answers with; nil: nothing.
+func (s *session) speak(v *voice) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.voice = v
 }
 
 // complain keeps an ICMP error.
@@ -125,6 +152,10 @@ func (s *session) signal() {
 	s.changed = make(chan struct{})
 }
 
+// lookAgain is the least time between two looks whether enough was heard: a
+// flood does not cost more.
+const lookAgain = time.Millisecond
+
 // await waits until enough is true of the session, the time has passed or ctx
 // ends. enough is called with the session locked.
 func (s *session) await(ctx context.Context, d time.Duration, enough func() bool) {
@@ -134,7 +165,7 @@ func (s *session) await(ctx context.Context, d time.Duration, enough func() bool
 		s.mu.Lock()
 		done, changed := enough(), s.changed
 		s.mu.Unlock()
-		if done {
+		if done || !pause(ctx, time.Now().Add(min(lookAgain, d))) {
 			return
 		}
 		select {
@@ -148,8 +179,11 @@ func (s *session) await(ctx context.Context, d time.Duration, enough func() bool
 }
 
 // report returns what was seen of n sequence numbers from first on, after all
-// of them are there, by the socket if one listens, or the time has passed.
-func (s *session) report(ctx context.Context, first uint32, n, want int, socket bool, d time.Duration) []Sighting {
+// of them are there, by the socket if one listens, or the time has passed and
+// late has returned. What is before first is forgotten.
+func (s *session) report(ctx context.Context, first uint32, n, want int, socket bool, d time.Duration, late func(context.Context)) []Sighting {
+	s.forget(first)
+	full := false
 	s.await(ctx, d, func() bool {
 		have := 0
 		for i := range n {
@@ -157,8 +191,12 @@ func (s *session) report(ctx context.Context, first uint32, n, want int, socket 
 				have++
 			}
 		}
-		return have >= want
+		full = have >= want
+		return full
 	})
+	if !full {
+		late(ctx)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []Sighting
@@ -168,6 +206,22 @@ func (s *session) report(ctx context.Context, first uint32, n, want int, socket 
 		}
 	}
 	return out
+}
+
+// forget drops what was seen of sequence numbers before first.
+func (s *session) forget(first uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if first <= s.floor {
+		return
+	}
+	s.floor = first
+	for seq := range s.seen {
+		if seq < first {
+			delete(s.seen, seq)
+			delete(s.lastOn, seq)
+		}
+	}
 }
 
 // said returns the ICMP errors so far.

@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	udpNoCheck6RX = 102 // linux/udp.h UDP_NO_CHECK6_RX
-	rcvBuffer     = 4 << 20
-	hopLimit      = 64 // what Linux' RNICs send
+	udpNoCheck6RX  = 102 // linux/udp.h UDP_NO_CHECK6_RX
+	ipRecvFragSize = 25  // linux/in.h IP_RECVFRAGSIZE
+	rcvBuffer      = 4 << 20
+	hopLimit       = 64 // what Linux' RNICs send
 )
 
 // udpSocket sends and hears. It is never connected and forbids fragmentation,
@@ -77,6 +78,12 @@ func setUp(fd int, is4 bool) error {
 		}
 	}
 	all = append(all, option{unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1})
+	// Not in every kernel: without, fragments are not told apart.
+	if is4 {
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_IP, ipRecvFragSize, 1)
+	} else {
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVFRAGSIZE, 1)
+	}
 	for _, o := range all {
 		if err := unix.SetsockoptInt(fd, o.level, o.name, o.value); err != nil {
 			return err
@@ -90,6 +97,28 @@ func setUp(fd int, is4 bool) error {
 
 func (s *udpSocket) Close() error          { return s.c.Close() }
 func (s *udpSocket) local() netip.AddrPort { return s.at }
+
+func (s *udpSocket) waiting() bool { return waiting(s.raw) }
+
+// waiting asks for the length of the first packet that can be read.
+func waiting(raw syscall.RawConn) bool {
+	n := 0
+	if err := raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCINQ) }); err != nil {
+		return false
+	}
+	return n > 0
+}
+
+// dropped reads SK_MEMINFO_DROPS.
+func (s *udpSocket) dropped() int {
+	var info [9]uint32
+	size := uint32(unsafe.Sizeof(info))
+	_ = s.raw.Control(func(fd uintptr) {
+		_, _, _ = unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_MEMINFO,
+			uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
+	})
+	return int(info[8])
+}
 
 func (s *udpSocket) serve(hear func(*arrival, []byte)) {
 	buf, oob := make([]byte, MaxSize+1), make([]byte, 512)
@@ -131,6 +160,10 @@ func (a *arrival) readControl(oob []byte) {
 		case [2]int32{unix.IPPROTO_IP, unix.IP_TTL}, [2]int32{unix.IPPROTO_IPV6, unix.IPV6_HOPLIMIT}:
 			if len(data) >= 4 {
 				a.ttl = uint8(binary.NativeEndian.Uint32(data))
+			}
+		case [2]int32{unix.IPPROTO_IP, ipRecvFragSize}, [2]int32{unix.IPPROTO_IPV6, unix.IPV6_RECVFRAGSIZE}:
+			if len(data) >= 4 {
+				a.cut = int(binary.NativeEndian.Uint32(data) & 0xFFFF)
 			}
 		case [2]int32{unix.IPPROTO_IPV6, unix.IPV6_TCLASS}:
 			if len(data) >= 4 {
@@ -226,6 +259,8 @@ func noticeOf(m unix.SocketControlMessage) (n Notice, ok bool) {
 	n.Count = 1
 	return n, true
 }
+
+func refused(err error) bool { return errors.Is(err, unix.ECONNREFUSED) }
 
 func inUse(err error) bool { return errors.Is(err, unix.EADDRINUSE) }
 

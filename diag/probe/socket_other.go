@@ -19,7 +19,9 @@ type packetSocket struct{}
 
 func openCapture(bool, uint16) (*packetSocket, error)  { return nil, errPlatform }
 func (*packetSocket) Close() error                     { return nil }
+func (*packetSocket) waiting() bool                    { return false }
 func (*packetSocket) serve(func(*arrival, []byte))     {}
+func refused(error) bool                               { return false }
 func inUse(error) bool                                 { return false }
 func pending(error) bool                               { return false }
 func errname(err error) string                         { return text(err) }

@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -10,12 +11,13 @@ import (
 type voice struct {
 	e      *endpoint
 	to     netip.AddrPort
-	mouths []*mouth
+	ports  []uint16 // as wanted
+	mouths []*mouth // by path; another port where the wanted one is in use
 }
 
 // voices opens a mouth for each source port.
 func (e *endpoint) voices(local, peer netip.Addr, ports []uint16) (*voice, error) {
-	v := &voice{e: e, to: netip.AddrPortFrom(peer, e.port)}
+	v := &voice{e: e, to: netip.AddrPortFrom(peer, e.port), ports: slices.Clone(ports)}
 	for _, p := range ports {
 		m, err := e.mouth(local, p)
 		if err != nil {
@@ -31,8 +33,11 @@ func (v *voice) close() {
 	for _, m := range v.mouths {
 		v.e.release(m)
 	}
-	v.mouths = nil
 }
+
+// sendAgain is how often a packet is tried again that an ICMP error about an
+// earlier one kept back: each try takes one such error away.
+const sendAgain = 16
 
 // send sends probes, one each interval, and says what became of each.
 func (v *voice) send(ctx context.Context, t token, probes []Probe, interval time.Duration) []Sent {
@@ -45,7 +50,7 @@ func (v *voice) send(ctx context.Context, t token, probes []Probe, interval time
 		m := v.mouths[p.Path]
 		d := datagram{kind: kindProbe, echo: p.Echo, tos: p.TOS, path: p.Path, seq: p.Seq, token: t, sentAt: time.Now().UnixNano()}
 		err := m.say(&d, v.to, p.Size-ipHeader(v.to.Addr())-udpLen)
-		for range 3 {
+		for range sendAgain {
 			if !pending(err) {
 				break
 			}
@@ -58,6 +63,14 @@ func (v *voice) send(ctx context.Context, t token, probes []Probe, interval time
 	}
 	v.collect()
 	return out
+}
+
+// answer sends an echo from the port that the probe came from. Other ports are
+// not opened for it.
+func (v *voice) answer(d *datagram, port uint16, n int) {
+	if i := slices.Index(v.ports, port); i >= 0 {
+		_ = v.mouths[i].say(d, v.to, n)
+	}
 }
 
 // collect brings ICMP errors to the sessions.

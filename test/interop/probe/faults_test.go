@@ -16,6 +16,7 @@ import (
 type fault struct {
 	name  string
 	v6    bool
+	args  []string // of the probe, besides the host
 	spoil func(x *rig)
 	exit  int
 	// want are all findings, "ID direction status".
@@ -26,7 +27,7 @@ type fault struct {
 
 const udp = "udp dport 4791 "
 
-var faults = []fault{
+var plainFaults = []fault{
 	{name: "healthy", look: healthy},
 	{name: "healthy, IPv6", v6: true, look: healthy},
 	{name: "healthy, jumbo", spoil: func(x *rig) { x.mtu("a-r", 9000); x.mtu("r-q", 9000); x.mtu("q-b", 9000) }, look: func(r *probe.Result) error {
@@ -192,6 +193,7 @@ var faults = []fault{
 // for packets that do not come.
 func TestFaults(t *testing.T) {
 	const rigs = 6
+	faults := slices.Concat(plainFaults, portFaults, classFaults, sizeFaults, flowFaults)
 	for i := range rigs {
 		t.Run(fmt.Sprintf("rig %d", i), func(t *testing.T) {
 			t.Parallel()
@@ -209,7 +211,7 @@ func TestFaults(t *testing.T) {
 					if f.v6 {
 						host = b6
 					}
-					doc, exit := x.probe(host)
+					doc, exit := x.probe(append(slices.Clone(f.args), host)...)
 					check(t, f, doc, exit)
 				})
 			}

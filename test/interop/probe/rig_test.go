@@ -73,6 +73,7 @@ const (
 type rig struct {
 	t          *testing.T
 	a, r, q, b *netns.Space
+	undo       []func() // what mend cannot know
 }
 
 func newRig(t *testing.T) *rig {
@@ -80,41 +81,71 @@ func newRig(t *testing.T) *rig {
 	if _, err := exec.LookPath("nft"); err != nil {
 		need.Missing(t, "needs nftables: %v (scripts/judges.sh installs it)", err)
 	}
-	x := &rig{t, netns.New(t), netns.New(t), netns.New(t), netns.New(t)}
+	x := &rig{t: t, a: netns.New(t), r: netns.New(t), q: netns.New(t), b: netns.New(t)}
 	netns.Join(x.a, "e0", x.r, "left")
 	netns.Join(x.r, "right", x.q, "left")
 	netns.Join(x.q, "right", x.b, "e0")
-	address := func(s *netns.Space, dev string, net, host int) {
-		s.Run(fmt.Sprintf("ip addr add 10.%d.0.%d/24 dev %s", net, host, dev), fmt.Sprintf("ip addr add fd0%d::%d/64 dev %s nodad", net, host, dev))
+	for _, i := range x.interfaces() {
+		i.s.Run(fmt.Sprintf("ip addr add 10.%d.0.%d/24 dev %s", i.net, i.host, i.dev))
 	}
-	address(x.a, "e0", 1, 1)
-	address(x.r, "left", 1, 2)
-	address(x.r, "right", 2, 1)
-	address(x.q, "left", 2, 2)
-	address(x.q, "right", 3, 2)
-	address(x.b, "e0", 3, 1)
 	for _, s := range []*netns.Space{x.r, x.q} {
 		s.Run("sysctl -qw net.ipv4.ip_forward=1", "sysctl -qw net.ipv6.conf.all.forwarding=1",
 			"sysctl -qw net.ipv4.icmp_ratelimit=0", "sysctl -qw net.ipv6.icmp.ratelimit=0")
 	}
-	x.a.Run("ip route add default via 10.1.0.2", "ip route add default via fd01::2")
-	x.r.Run("ip route add 10.3.0.0/24 via 10.2.0.2", "ip route add fd03::/64 via fd02::2")
-	x.q.Run("ip route add 10.1.0.0/24 via 10.2.0.1", "ip route add fd01::/64 via fd02::1")
-	x.b.Run("ip route add default via 10.3.0.2", "ip route add default via fd03::2")
+	x.a.Run("ip route add default via 10.1.0.2")
+	x.r.Run("ip route add 10.3.0.0/24 via 10.2.0.2")
+	x.q.Run("ip route add 10.1.0.0/24 via 10.2.0.1")
+	x.b.Run("ip route add default via 10.3.0.2")
+	x.address6()
 	return x
 }
 
+// iface is one interface of a rig.
+type iface struct {
+	s         *netns.Space
+	dev       string
+	net, host int
+}
+
+func (x *rig) interfaces() []iface {
+	return []iface{{x.a, "e0", 1, 1}, {x.r, "left", 1, 2}, {x.r, "right", 2, 1}, {x.q, "left", 2, 2}, {x.q, "right", 3, 2}, {x.b, "e0", 3, 1}}
+}
+
+// address6 gives the interfaces their IPv6 addresses and routes. A smaller MTU
+// than 1,280 takes them away; mend has set it back only after this is called.
+func (x *rig) address6() {
+	x.t.Helper()
+	for _, link := range links {
+		x.mtu(link, 1500)
+	}
+	for _, i := range x.interfaces() {
+		i.s.Run(fmt.Sprintf("ip addr replace fd0%d::%d/64 dev %s nodad", i.net, i.host, i.dev))
+	}
+	x.a.Run("ip -6 route replace default via fd01::2")
+	x.r.Run("ip -6 route replace fd03::/64 via fd02::2")
+	x.q.Run("ip -6 route replace fd01::/64 via fd02::1")
+	x.b.Run("ip -6 route replace default via fd03::2")
+}
+
+var links = []string{"a-r", "r-q", "q-b"}
+
 // nft makes a chain at a hook of one of the four and puts rules into it.
 func (x *rig) nft(s *netns.Space, hook string, rules ...string) {
+	x.t.Helper()
+	x.nftFamily("inet", s, hook, rules...)
+}
+
+// nftFamily is nft for rules that only "ip" or "ip6" knows.
+func (x *rig) nftFamily(family string, s *netns.Space, hook string, rules ...string) {
 	x.t.Helper()
 	kind := "filter"
 	if hook == "postrouting" {
 		kind = "nat"
 	}
-	all := append([]string{"add table inet t", fmt.Sprintf("add chain inet t %s { type %s hook %s priority 0 ; }", hook, kind, hook)}, rules...)
+	all := append([]string{"add table " + family + " t", fmt.Sprintf("add chain %s t %s { type %s hook %s priority 0 ; }", family, hook, kind, hook)}, rules...)
 	for i, c := range all {
 		if i > 1 {
-			c = fmt.Sprintf("add rule inet t %s %s", hook, c)
+			c = fmt.Sprintf("add rule %s t %s %s", family, hook, c)
 		}
 		if out, err := s.Output("nft", c); err != nil {
 			x.t.Fatalf("nft %s: %v\n%s", c, err, out)
@@ -136,13 +167,29 @@ func (x *rig) mtu(link string, n int) {
 	}
 }
 
+// second makes another link between the routers, which only what comes back uses.
+func (x *rig) second() {
+	x.t.Helper()
+	netns.Join(x.r, "right2", x.q, "left2")
+	x.r.Run("ip addr add 10.4.0.1/24 dev right2")
+	x.q.Run("ip addr add 10.4.0.2/24 dev left2", "ip route replace 10.1.0.0/24 via 10.4.0.1")
+	x.undo = append(x.undo, func() {
+		x.q.Run("ip route replace 10.1.0.0/24 via 10.2.0.1")
+		x.r.Run("ip link del right2")
+	})
+}
+
 // mend undoes what faults have done.
 func (x *rig) mend() {
 	x.t.Helper()
+	for _, f := range x.undo {
+		f()
+	}
+	x.undo = nil
 	for _, s := range []*netns.Space{x.a, x.r, x.q, x.b} {
 		s.Run("nft flush ruleset")
 	}
-	for _, link := range []string{"a-r", "r-q", "q-b"} {
+	for _, link := range links {
 		x.mtu(link, 1500)
 	}
 	_, _ = x.r.Output("tc", "qdisc", "del", "dev", "right", "root") // most have none
@@ -200,7 +247,9 @@ type document struct {
 // probe runs the probe on a and returns its document and exit status.
 func (x *rig) probe(args ...string) (document, int) {
 	x.t.Helper()
-	cmd := exec.Command(verbena(x.t), append([]string{"probe", "--json"}, args...)...)
+	// Between namespaces nothing is under way for long, and what has arrived is
+	// waited for besides.
+	cmd := exec.Command(verbena(x.t), append([]string{"probe", "--json", "--timeout", "300ms"}, args...)...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := x.a.Start(cmd); err != nil {
