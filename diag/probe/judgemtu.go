@@ -16,10 +16,15 @@ func (p *prober) mtu(d *Direction, rec *record, from Host) {
 	}
 	// Sizes are tried in steps of 4: the interface's odd bytes are not missing.
 	d.MTU.RoCE = roceIn(d.MTU.Path, p.r.Address)
+	noted := false
 	for _, n := range rec.notices {
 		switch {
 		case n.What != tooBig || n.MTU <= 0:
 		case n.MTU < d.MTU.Path:
+			if noted {
+				continue
+			}
+			noted = true
 			p.r.Notes = append(p.r.Notes, fmt.Sprintf("an ICMP error from %v says MTU %d, and yet %s packets of %d bytes arrive: it is forged, or about a way that is not used any more",
 				n.From, n.MTU, rec.name(), d.MTU.Path))
 		case d.MTU.Told == 0 || n.MTU < d.MTU.Told:

@@ -33,8 +33,8 @@ type ListenConfig struct {
 	Port uint16
 	// RoCEPort is where probes go; 0 is 4791. Anything else is for tests.
 	RoCEPort uint16
-	// MaxSessions bounds the sessions at a time; 0 is 16. One address, of IPv6
-	// one network of 64 bits, may have 4.
+	// MaxSessions bounds the sessions at a time; 0 is 16. One address may
+	// have 4, one IPv6 network of 64 bits half of them.
 	MaxSessions int
 	// Capture says whether a packet socket listens too.
 	Capture CaptureMode
@@ -58,7 +58,7 @@ type Listener struct {
 	ctx   context.Context // ends with Close
 	end   context.CancelFunc
 	mu    sync.Mutex
-	conns map[net.Conn]netip.Prefix
+	conns map[net.Conn]netip.Addr
 	shut  bool
 	lines lines
 }
@@ -72,7 +72,7 @@ func Listen(cfg ListenConfig) (*Listener, error) {
 	if cfg.MaxSessions <= 0 {
 		cfg.MaxSessions = defaultSessions
 	}
-	l := &Listener{cfg: cfg, e: newEndpoint(cfg.RoCEPort, cfg.Capture, cfg.Sysfs), conns: map[net.Conn]netip.Prefix{}}
+	l := &Listener{cfg: cfg, e: newEndpoint(cfg.RoCEPort, cfg.Capture, cfg.Sysfs), conns: map[net.Conn]netip.Addr{}}
 	l.ctx, l.end = context.WithCancel(context.Background())
 	l.name, _ = os.Hostname()
 	addrs := cfg.Addrs
@@ -230,15 +230,14 @@ func (x *lines) next(now time.Time) (ok bool, missed int) {
 	return true, missed
 }
 
-// sameSite is the network whose sessions count as those of one peer: hosts have
-// one IPv4 address and as many IPv6 addresses as they like.
-func sameSite(a netip.Addr) netip.Prefix {
-	bits := 64
-	if a.Is4() {
-		bits = 32
+// sameSite reports whether two peers may be one host: a host has one IPv4
+// address and a network of 64 bits of IPv6 addresses.
+func sameSite(a, b netip.Addr) bool {
+	if a.Is4() || b.Is4() || a.IsLinkLocalUnicast() {
+		return a == b
 	}
-	p, _ := a.WithZone("").Prefix(bits)
-	return p
+	p, _ := a.Prefix(64)
+	return p.Contains(b)
 }
 
 // admit keeps account of sessions; the answer says why one is refused.
@@ -248,16 +247,19 @@ func (l *Listener) admit(c net.Conn, peer netip.Addr) string {
 	if l.shut {
 		return "the listener ends"
 	}
-	same, site := 0, sameSite(peer)
+	same, near := 0, 0
 	for _, p := range l.conns {
-		if p == site {
+		if p == peer {
 			same++
 		}
+		if sameSite(p, peer) {
+			near++
+		}
 	}
-	if len(l.conns) >= l.cfg.MaxSessions || same >= maxPerPeer {
+	if len(l.conns) >= l.cfg.MaxSessions || same >= maxPerPeer || near >= max(maxPerPeer, l.cfg.MaxSessions/2) {
 		return fmt.Sprintf("busy with %d sessions, %d of them yours; try again later", len(l.conns), same)
 	}
-	l.conns[c] = site
+	l.conns[c] = peer
 	return ""
 }
 

@@ -140,7 +140,7 @@ func readFrame(r io.Reader) ([]byte, error) {
 func parseRequest(b []byte) (*request, error) {
 	var r request
 	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, fmt.Errorf("control request: no JSON that is understood: %w", err)
+		return nil, errors.New("control request: no JSON that is understood: " + shown(err.Error()))
 	}
 	switch r.Op {
 	case "hello":
@@ -199,7 +199,7 @@ func (r *request) checkSend(frame int) error {
 func parseResponse(b []byte) (*response, error) {
 	var r response
 	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, fmt.Errorf("control response: no JSON that is understood: %w", err)
+		return nil, errors.New("control response: no JSON that is understood: " + shown(err.Error()))
 	}
 	if r.Err != "" {
 		return nil, errors.New("the listener refuses: " + shown(r.Err))
