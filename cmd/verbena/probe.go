@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/verbena-rdma/verbena/diag/probe"
 )
@@ -16,6 +17,9 @@ import (
 // probeUsage is the exit status of a command line that cannot be done: 0 to 3
 // are verdicts.
 const probeUsage = 4
+
+// maxSessions bounds what a listener may be asked to keep: some megabytes each.
+const maxSessions = 256
 
 // probeFlags are the options of verbena probe.
 type probeFlags struct {
@@ -39,9 +43,9 @@ func (a app) probeCommand() *cobra.Command {
 		Example: "  verbena probe --listen                 on one host\n  verbena probe 10.0.0.2                 on the other\n  verbena probe --json --paths 8 hostA hostB",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.listen {
-				return a.probeListen(cmd.Context(), &f, args)
+				return a.probeListen(cmd.Context(), &f, cmd.Flags(), args)
 			}
-			return a.probeHosts(cmd.Context(), &f, args)
+			return a.probeHosts(cmd.Context(), &f, cmd.Flags(), args)
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &statusError{probeUsage, err} })
@@ -49,15 +53,15 @@ func (a app) probeCommand() *cobra.Command {
 	fs.BoolVar(&f.listen, "listen", false, "be the far end; arguments are the addresses to listen on, none: all")
 	fs.BoolVar(&f.asJSON, "json", false, "print one JSON document")
 	fs.IntVar(&f.Count, "count", 25, "packets for each source port")
-	fs.DurationVar(&f.Interval, "interval", 0, "time between packets (default 2ms)")
+	fs.DurationVar(&f.Interval, "interval", 0, "time between packets, 10µs to 100ms (default 2ms)")
 	fs.IntVar(&f.Paths, "paths", 4, "source ports to try, 1 to 16")
-	fs.DurationVar(&f.Timeout, "timeout", 0, "how long a packet is waited for (default 1s)")
-	fs.IntVar(&f.dscp, "dscp", 26, "DSCP of RoCE here")
+	fs.DurationVar(&f.Timeout, "timeout", 0, "how long a packet is waited for, 10ms to 10s (default 1s)")
+	fs.IntVar(&f.dscp, "dscp", 26, "DSCP of RoCE, 0 to 63")
 	fs.StringVar(&f.dscps, "dscps", "", "code points to try, with commas (default 0,8,10,26,34,46,48)")
-	fs.IntVar(&f.Burst, "burst", 32, "packets of a burst; 0: none")
+	fs.IntVar(&f.Burst, "burst", 32, "packets of a burst, 2 to 512; 0: none")
 	fs.IntVar(&f.port, "port", probe.ControlPort, "TCP and UDP port of the listener")
-	fs.IntVar(&f.sessions, "max-sessions", 16, "hosts that a listener serves at a time")
-	fs.IntVar(&f.Parallel, "parallel", 8, "hosts that are probed at a time")
+	fs.IntVar(&f.sessions, "max-sessions", 16, "with --listen: hosts served at a time")
+	fs.IntVar(&f.Parallel, "parallel", 8, "hosts that are probed at a time, 1 to 64")
 	fs.StringVar(&f.source, "source", "", "address to probe from")
 	fs.BoolVarP(&f.v4, "ipv4", "4", false, "IPv4 only")
 	fs.BoolVarP(&f.v6, "ipv6", "6", false, "IPv6 only")
@@ -83,6 +87,9 @@ func (f *probeFlags) fill() error {
 	case f.v6:
 		f.Family = 6
 	}
+	if f.Burst < 0 {
+		return fmt.Errorf("--burst %d: can be 2 to 512, or 0 for none", f.Burst)
+	}
 	if f.Burst == 0 {
 		f.Burst = -1
 	}
@@ -93,6 +100,9 @@ func (f *probeFlags) fill() error {
 		if v.n < 1 {
 			return fmt.Errorf("--%s %d: must be at least 1", v.name, v.n)
 		}
+	}
+	if f.sessions > maxSessions {
+		return fmt.Errorf("--max-sessions %d: can be 1 to %d", f.sessions, maxSessions)
 	}
 	if f.noCapture {
 		f.Capture = probe.CaptureNever
@@ -125,7 +135,17 @@ type probeDoc struct {
 	Hosts   []probe.Result `json:"hosts"`
 }
 
-func (a app) probeHosts(ctx context.Context, f *probeFlags, hosts []string) error {
+// wrongWith returns an option that was given and is one of names; "" if none.
+func wrongWith(fs *pflag.FlagSet, names ...string) string {
+	for _, n := range names {
+		if fs.Changed(n) {
+			return n
+		}
+	}
+	return ""
+}
+
+func (a app) probeHosts(ctx context.Context, f *probeFlags, fs *pflag.FlagSet, hosts []string) error {
 	if err := f.fill(); err != nil {
 		return &statusError{probeUsage, err}
 	}
@@ -133,9 +153,12 @@ func (a app) probeHosts(ctx context.Context, f *probeFlags, hosts []string) erro
 		return &statusError{probeUsage, errors.New("name hosts that run \"verbena probe --listen\", or use --listen")}
 	}
 	for _, h := range hosts {
-		if h == "" {
+		if strings.TrimSpace(h) == "" {
 			return &statusError{probeUsage, errors.New("the host is empty")}
 		}
+	}
+	if flag := wrongWith(fs, "max-sessions"); flag != "" {
+		return &statusError{probeUsage, fmt.Errorf("--%s: only with --listen", flag)}
 	}
 	results, err := probe.Run(ctx, f.Config, hosts)
 	if err != nil && ctx.Err() == nil {
@@ -160,7 +183,7 @@ func (a app) probeHosts(ctx context.Context, f *probeFlags, hosts []string) erro
 			if i > 0 {
 				fmt.Fprintln(a.out)
 			}
-			if err := results[i].Print(a.out); err != nil {
+			if err := results[i].Print(a.out, a.columns()); err != nil {
 				return err
 			}
 		}
@@ -174,12 +197,12 @@ func (a app) probeHosts(ctx context.Context, f *probeFlags, hosts []string) erro
 	return nil
 }
 
-func (a app) probeListen(ctx context.Context, f *probeFlags, args []string) error {
+func (a app) probeListen(ctx context.Context, f *probeFlags, fs *pflag.FlagSet, args []string) error {
+	if flag := wrongWith(fs, "json", "count", "interval", "paths", "timeout", "dscp", "dscps", "burst", "parallel", "source", "ipv4", "ipv6"); flag != "" {
+		return &statusError{probeUsage, fmt.Errorf("--%s: not with --listen, the probing host decides it", flag)}
+	}
 	if err := f.fill(); err != nil {
 		return &statusError{probeUsage, err}
-	}
-	if f.asJSON {
-		return &statusError{probeUsage, errors.New("--json: not with --listen")}
 	}
 	cfg := probe.ListenConfig{
 		Port: f.Config.Port, MaxSessions: f.sessions, Capture: f.Capture, Version: f.Version,
@@ -201,6 +224,8 @@ func (a app) probeListen(ctx context.Context, f *probeFlags, args []string) erro
 		switch {
 		case h.Host.Socket && h.Host.Capture:
 			how += " and at the interface"
+		case h.Host.Socket:
+			how += fmt.Sprintf(" only (packet socket: %s)", h.Host.CaptureWhy)
 		case h.Host.Capture:
 			how = fmt.Sprintf("hears UDP 4791 at the interface only: %s", h.Host.SocketWhy)
 		case !h.Host.Socket:
@@ -212,4 +237,14 @@ func (a app) probeListen(ctx context.Context, f *probeFlags, args []string) erro
 		fmt.Fprintln(a.out, "anybody who reaches this host may probe it: give addresses after --listen to listen on those only")
 	}
 	return l.Serve(ctx)
+}
+
+// columns is the width of the terminal that out is; 0 if it is none.
+func (a app) columns() int {
+	f, ok := a.terminal()
+	if !ok {
+		return 0
+	}
+	width, _, _ := terminalSize(f)
+	return width
 }

@@ -1,7 +1,9 @@
 package probe
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"time"
 )
@@ -45,6 +47,8 @@ type Config struct {
 	Sysfs string
 
 	patience time.Duration // for all answers of a listener; 0 is ctlTime
+	// lookup finds the addresses of a name; nil is the host's resolver.
+	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
 const (
@@ -66,6 +70,9 @@ func (c Config) filled() (Config, error) {
 	def(&c.Burst, 32)
 	def(&c.Parallel, 8)
 	def(&c.patience, ctlTime)
+	if c.lookup == nil {
+		c.lookup = net.DefaultResolver.LookupNetIP
+	}
 	if !c.Class {
 		c.DSCP, c.Class = 26, true
 	}

@@ -99,7 +99,7 @@ func (b *between) change(f func()) {
 func fit(t *testing.T, what string, r *Result) {
 	t.Helper()
 	var out strings.Builder
-	if err := r.Print(&out); err != nil {
+	if err := r.Print(&out, 0); err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
 	if i := strings.IndexFunc(out.String(), func(c rune) bool { return c != '\n' && !unicode.IsPrint(c) }); i >= 0 {

@@ -19,8 +19,11 @@ func (p *prober) judge() {
 		r.Findings = append(r.Findings, Finding{
 			ID: "no-control", Status: Unknown, What: "nothing could be measured: " + r.Error, Confidence: "high",
 			Effect: Effect{What: "nothing is known about queue pairs to this host: the control channel is TCP and says nothing of UDP 4791"},
-			Fix:    []string{fmt.Sprintf("on %s: verbena probe --listen", r.Host)},
+			Fix:    []string{fmt.Sprintf("on %s: verbena probe --listen", shown(r.Host))},
 		})
+		if !r.Address.IsValid() {
+			r.Findings[0].Fix = []string{"look at the name (getent ahosts), or give the address"}
+		}
 		return
 	}
 	p.judgeTimes()

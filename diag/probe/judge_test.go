@@ -129,7 +129,7 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("findings %q, want %q", got, c.want)
 			}
 			var b strings.Builder
-			if err := p.r.Print(&b); err != nil || strings.Contains(b.String(), "%!") {
+			if err := p.r.Print(&b, 0); err != nil || strings.Contains(b.String(), "%!") {
 				t.Errorf("%v\n%s", err, b.String())
 			}
 		})

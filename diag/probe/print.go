@@ -4,17 +4,18 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/verbena-rdma/verbena/wire/ip"
 )
 
 // Print writes a result for people: a table of both directions, then the
-// findings, worst first.
-func (r *Result) Print(w io.Writer) error {
+// findings, worst first. Lines are broken at width columns, as far as words
+// allow; 0 breaks none.
+func (r *Result) Print(w io.Writer, width int) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s", r.Host)
+	fmt.Fprintf(&b, "%s", shown(r.Host))
 	if r.Address.IsValid() && r.Host != r.Address.String() {
 		fmt.Fprintf(&b, " (%v)", r.Address)
 	}
@@ -22,26 +23,99 @@ func (r *Result) Print(w io.Writer) error {
 		fmt.Fprintf(&b, " from %v", r.Local)
 	}
 	fmt.Fprintf(&b, ": %s\n", strings.ToUpper(r.Status.String()))
+	p := printer{&b, width}
 	if r.Error == "" {
-		r.table(&b)
+		r.table(p)
 	}
-	for _, f := range r.Findings {
-		f.print(&b)
+	for i := range r.Findings {
+		r.Findings[i].print(p)
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(&b, "\nnote: %s\n", n)
+		b.WriteByte('\n')
+		p.text("note: ", n)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// table is the part with the numbers.
-func (r *Result) table(w io.Writer) {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	row := func(name string, f func(*Direction) string) {
-		fmt.Fprintf(t, "  %s\t%s\t%s\n", name, f(&r.Forward), f(&r.Reverse))
+// printer writes lines of a width.
+type printer struct {
+	b     *strings.Builder
+	width int
+}
+
+// text writes a text after a label; the lines that follow are indented as far.
+func (p printer) text(label, text string) {
+	indent := columns(label)
+	if p.width > 0 && indent > p.width/2 {
+		indent = 4
 	}
-	fmt.Fprintf(t, "\n  \tto %v\tfrom %v\n", r.Address, r.Address)
+	line := label
+	at, empty := columns(label), true
+	for _, word := range strings.Fields(text) {
+		n := columns(word)
+		if p.width > 0 && !empty && at+1+n > p.width {
+			p.b.WriteString(line + "\n")
+			line, at, empty = strings.Repeat(" ", indent), indent, true
+		}
+		if !empty {
+			line += " "
+			at++
+		}
+		line += word
+		at += n
+		empty = false
+	}
+	p.b.WriteString(strings.TrimRight(line, " ") + "\n")
+}
+
+func columns(s string) int { return utf8.RuneCountInString(s) }
+
+// grid writes rows of cells, or, where they are too wide, what each column says
+// one below the other.
+func (p printer) grid(head []string, rows [][]string) {
+	wide := make([]int, len(head))
+	for _, row := range append([][]string{head}, rows...) {
+		for i, c := range row {
+			wide[i] = max(wide[i], columns(c))
+		}
+	}
+	total := 0
+	for _, n := range wide {
+		total += 2 + n
+	}
+	if p.width > 0 && total > p.width {
+		p.list(head, rows)
+		return
+	}
+	for _, row := range append([][]string{head}, rows...) {
+		line := ""
+		for i, c := range row {
+			line += "  " + c + strings.Repeat(" ", wide[i]-columns(c))
+		}
+		p.b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+}
+
+func (p printer) list(head []string, rows [][]string) {
+	for i := 1; i < len(head); i++ {
+		by := ""
+		if head[0] != "" {
+			by = ", by " + head[0]
+		}
+		p.text("  ", head[i]+by)
+		for _, row := range rows {
+			p.text("    "+row[0]+": ", row[i])
+		}
+	}
+}
+
+// table is the part with the numbers.
+func (r *Result) table(p printer) {
+	var rows [][]string
+	row := func(name string, f func(*Direction) string) {
+		rows = append(rows, []string{name, f(&r.Forward), f(&r.Reverse)})
+	}
 	row("UDP 4791", func(d *Direction) string {
 		if d.HeardBy == "capture" {
 			return string(d.Verdict) + " (at the interface)"
@@ -72,9 +146,24 @@ func (r *Result) table(w io.Writer) {
 		return s
 	})
 	row("one way", func(d *Direction) string { return d.OneWay.String() })
-	_ = t.Flush()
-	fmt.Fprintln(t)
-	fmt.Fprintf(t, "  source port\tround trip\tone way there\tone way back\tTTL there, back\n")
+	p.b.WriteByte('\n')
+	p.grid([]string{"", fmt.Sprintf("to %v", r.Address), fmt.Sprintf("from %v", r.Address)}, rows)
+	p.b.WriteByte('\n')
+	r.paths(p)
+	if r.Clock.Source != "" {
+		p.text("  ", "times are min/median/max; round trips need no clock")
+	}
+	if r.Clock.Source != "" && !r.Clock.Unsteady {
+		p.text("  ", fmt.Sprintf("The two clocks are not known to agree: the other one seems to be %v ahead, ± %v, by %s, as if it had taken as long there as back. "+
+			"One-way times rest on that: their spread is measured, their level may be wrong by as much",
+			r.Clock.Offset.Round(time.Microsecond), r.Clock.Error.Round(time.Microsecond), map[string]string{"echo": "the quickest echo on UDP 4791", "control": "the control channel"}[r.Clock.Source]))
+	}
+}
+
+// paths is the table by source port.
+func (r *Result) paths(p printer) {
+	head := []string{"source port", "round trip", "one way there", "one way back", "TTL there, back"}
+	var rows [][]string
 	for i := range r.Forward.Paths {
 		f, v := r.Forward.Paths[i], Path{}
 		if i < len(r.Reverse.Paths) {
@@ -84,14 +173,9 @@ func (r *Result) table(w io.Writer) {
 		if i < len(r.RTT) {
 			rtt = r.RTT[i]
 		}
-		fmt.Fprintf(t, "  %d\t%v\t%v\t%v\t%d, %d\n", f.Port, rtt, f.OneWay, v.OneWay, f.TTL, v.TTL)
+		rows = append(rows, []string{fmt.Sprint(f.Port), rtt.String(), f.OneWay.String(), v.OneWay.String(), fmt.Sprintf("%d, %d", f.TTL, v.TTL)})
 	}
-	_ = t.Flush()
-	if r.Clock.Source != "" {
-		fmt.Fprintf(w, "  times are min/median/max. The other clock is %v ahead, ± %v, by %s: a way that is slower in one direction\n"+
-			"  shifts the one-way times by up to that; round trips need no clock\n",
-			r.Clock.Offset.Round(time.Microsecond), r.Clock.Error.Round(time.Microsecond), map[string]string{"echo": "the quickest echo on UDP 4791", "control": "the control channel"}[r.Clock.Source])
-	}
+	p.grid(head, rows)
 }
 
 // String writes min/median/max.
@@ -148,19 +232,20 @@ func (d *Direction) ecnText() string {
 	return "survives"
 }
 
-func (f *Finding) print(w io.Writer) {
+func (f *Finding) print(p printer) {
 	id := f.ID
 	if f.Rule != "" {
 		id += " " + f.Rule
 	}
-	fmt.Fprintf(w, "\n%s [%s] %s\n", strings.ToUpper(f.Status.String()), id, f.What)
-	for _, e := range f.Evidence {
-		fmt.Fprintf(w, "  seen:        %s\n", e)
-	}
+	p.b.WriteByte('\n')
+	p.text("", fmt.Sprintf("%s [%s] %s", strings.ToUpper(f.Status.String()), id, f.What))
 	line := func(name, text string) {
 		if text != "" {
-			fmt.Fprintf(w, "  %-12s %s\n", name+":", text)
+			p.text(fmt.Sprintf("  %-12s ", name+":"), text)
 		}
+	}
+	for _, e := range f.Evidence {
+		line("seen", e)
 	}
 	line("queue pair", f.Effect.What)
 	line("state", f.Effect.State)

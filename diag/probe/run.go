@@ -98,7 +98,7 @@ func (p *prober) dial(ctx context.Context, host string) error {
 
 // connect finds the first address of a host where a listener is.
 func (p *prober) connect(ctx context.Context, host string) (net.Conn, error) {
-	all, err := resolve(ctx, host, p.cfg.Family)
+	all, err := p.cfg.resolve(ctx, host)
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +252,8 @@ func (p *prober) ports() []uint16 {
 
 // resolve finds the addresses of a host, at most maxAddrs, in the order of the
 // resolver (RFC 6724).
-func resolve(ctx context.Context, host string, family int) ([]netip.Addr, error) {
+func (c Config) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	family := c.Family
 	network := "ip"
 	if family != 0 {
 		network = fmt.Sprintf("ip%d", family)
@@ -269,7 +270,7 @@ func resolve(ctx context.Context, host string, family int) ([]netip.Addr, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	as, err := net.DefaultResolver.LookupNetIP(ctx, network, host)
+	as, err := c.lookup(ctx, network, host)
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
 		// As it is it names the server's port and the network twice.

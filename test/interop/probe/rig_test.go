@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -49,6 +50,10 @@ func verbena(t *testing.T) string {
 	t.Helper()
 	built.once.Do(func() {
 		if built.dir, built.err = os.MkdirTemp("", "verbena-probe-"); built.err != nil {
+			return
+		}
+		// Nobody may run it too.
+		if built.err = os.Chmod(built.dir, 0o755); built.err != nil {
 			return
 		}
 		built.path = filepath.Join(built.dir, "verbena")
@@ -199,43 +204,112 @@ func (x *rig) mend() {
 	}
 }
 
-// listen starts a listener on b and waits until it says that it listens.
-func (x *rig) listen(args ...string) {
+// command is the program with what it is wrapped in, to be started in a space.
+func (x *rig) command(wrap []string, args ...string) *exec.Cmd {
 	x.t.Helper()
-	cmd := exec.Command(verbena(x.t), append([]string{"probe", "--listen"}, args...)...)
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.StdoutPipe()
+	all := append(append(slices.Clone(wrap), verbena(x.t), "probe"), args...)
+	return exec.Command(all[0], all[1:]...)
+}
+
+// listener is a program that listens.
+type listener struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	mu  sync.Mutex
+	out []string
+	// more is closed and made anew at each line.
+	more chan struct{}
+}
+
+// start starts a listener; lines of both outputs are kept.
+func (x *rig) start(s *netns.Space, wrap []string, args ...string) *listener {
+	x.t.Helper()
+	l := &listener{t: x.t, cmd: x.command(wrap, append([]string{"--listen"}, args...)...), more: make(chan struct{})}
+	r, w, err := os.Pipe()
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	if err := x.b.Start(cmd); err != nil {
+	l.cmd.Stdout, l.cmd.Stderr = w, w
+	err = s.Start(l.cmd)
+	w.Close()
+	if err != nil {
+		r.Close()
 		x.t.Fatal(err)
 	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		defer r.Close()
+		for in := bufio.NewScanner(r); in.Scan(); {
+			l.mu.Lock()
+			l.out = append(l.out, in.Text())
+			close(l.more)
+			l.more = make(chan struct{})
+			l.mu.Unlock()
+		}
+	}()
 	t := x.t // of the rig, not of the fault
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGINT)
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("listener: %v\n%s", err, errs.String())
+		_ = l.cmd.Process.Signal(syscall.SIGINT)
+		err := l.cmd.Wait()
+		<-read
+		if err != nil && !killed(err) {
+			t.Errorf("listener: %v", err)
 		}
 		if t.Failed() {
-			t.Logf("the listener said:\n%s", errs.String())
+			t.Logf("the listener said:\n%s", strings.Join(l.out, "\n"))
 		}
 	})
-	in := bufio.NewScanner(out)
+	return l
+}
+
+func killed(err error) bool {
+	var e *exec.ExitError
+	return errors.As(err, &e) && e.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
+}
+
+// await waits until n lines hold a text.
+func (l *listener) await(text string, n int) {
+	l.t.Helper()
+	end := time.After(time.Minute)
+	for {
+		l.mu.Lock()
+		got, more := 0, l.more
+		for _, s := range l.out {
+			if strings.Contains(s, text) {
+				got++
+			}
+		}
+		l.mu.Unlock()
+		if got >= n {
+			return
+		}
+		select {
+		case <-more:
+		case <-end:
+			l.t.Fatalf("the listener does not say %q", text)
+		}
+	}
+}
+
+// listen starts a listener on b and waits until it listens.
+func (x *rig) listen(args ...string) {
+	x.t.Helper()
+	x.listenAs(nil, args...)
+}
+
+func (x *rig) listenAs(wrap []string, args ...string) {
+	x.t.Helper()
 	n := 0
-	for n < 2 && in.Scan() {
-		if strings.HasPrefix(in.Text(), "listening on") {
+	for _, a := range args {
+		if !strings.HasPrefix(a, "-") {
 			n++
 		}
 	}
-	if n < 2 && len(args) == 0 {
-		x.t.Fatalf("the listener does not listen: %s", errs.String())
+	if n == 0 {
+		n = 2 // all of IPv4 and of IPv6
 	}
-	go func() {
-		for in.Scan() { // it must not block
-		}
-	}()
+	x.start(x.b, wrap, args...).await("listening on", n)
 }
 
 // document is what the program prints.
@@ -247,12 +321,37 @@ type document struct {
 // probe runs the probe on a and returns its document and exit status.
 func (x *rig) probe(args ...string) (document, int) {
 	x.t.Helper()
+	return x.probeFrom(x.a, nil, args...)
+}
+
+func (x *rig) probeFrom(s *netns.Space, wrap []string, args ...string) (document, int) {
+	x.t.Helper()
+	out, exit := x.text(s, wrap, append([]string{"--json"}, args...)...)
+	var doc document
+	if err := json.Unmarshal([]byte(out), &doc); err != nil {
+		x.t.Fatalf("the probe's document: %v\n%s", err, out)
+	}
+	if len(doc.Hosts) == 0 {
+		x.t.Fatalf("no host in the document:\n%s", out)
+	}
+	t := x.t
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the document:\n%s", out)
+		}
+	})
+	return doc, exit
+}
+
+// text runs the probe in a space and returns what it printed and its exit status.
+func (x *rig) text(s *netns.Space, wrap []string, args ...string) (string, int) {
+	x.t.Helper()
 	// Between namespaces nothing is under way for long, and what has arrived is
 	// waited for besides.
-	cmd := exec.Command(verbena(x.t), append([]string{"probe", "--json", "--timeout", "300ms"}, args...)...)
+	cmd := x.command(wrap, append([]string{"--timeout", "300ms"}, args...)...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := x.a.Start(cmd); err != nil {
+	if err := s.Start(cmd); err != nil {
 		x.t.Fatal(err)
 	}
 	ended := time.AfterFunc(3*time.Minute, func() { _ = cmd.Process.Kill() })
@@ -262,14 +361,8 @@ func (x *rig) probe(args ...string) (document, int) {
 	if err != nil && !errors.As(err, &status) {
 		x.t.Fatal(err)
 	}
-	var doc document
-	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
-		x.t.Fatalf("the probe's document: %v\n%s\n%s", err, out.String(), errs.String())
+	if errs.Len() > 0 {
+		x.t.Logf("the probe said: %s", errs.String())
 	}
-	x.t.Cleanup(func() {
-		if x.t.Failed() {
-			x.t.Logf("the document:\n%s", out.String())
-		}
-	})
-	return doc, cmd.ProcessState.ExitCode()
+	return out.String(), cmd.ProcessState.ExitCode()
 }
