@@ -19,16 +19,18 @@
 //
 // A listener sends only to the address at the other end of a control
 // connection, no more bytes of UDP than it was sent as UDP or control frames,
-// and only for probes that carry the token of that connection. Sessions, their
-// time and their memory are bounded. Nothing that a peer sends is believed:
-// message.go checks it.
+// and answers only probes that carry the token of that connection, once each. The
+// probing end answers none. Sessions, their time and their memory are bounded.
+// Nothing that a peer sends is believed: message.go checks it, and ICMP errors do
+// not count against packets that arrive.
 //
 // The package never changes a setting of the host and never touches a queue
 // pair. verbena probe calls it, and a doctor may: [Result] is stable.
 //
 // Read packet.go (the probe), message.go (the control channel), endpoint.go with
-// ear_linux.go, capture_linux.go and mouth_linux.go (what both ends have),
-// session.go (what was heard), listen.go (the far end), run.go with phase.go
-// and mtu.go (the near end), then result.go, judge.go, judgeclass.go,
-// judgemtu.go, find.go (the verdicts, pure functions) and print.go.
+// socket_linux.go, capture_linux.go and voice.go (what both ends have),
+// session.go (what was heard), listen.go with admit.go (the far end), run.go with
+// dial.go, phase.go and mtu.go (the near end), then result.go, judge.go with
+// verdict.go, judgeclass.go and judgemtu.go, find.go with findflow.go, findmtu.go
+// and findclass.go (the verdicts, pure functions) and print.go.
 package probe

@@ -127,11 +127,12 @@ func fit(t *testing.T, what string, r *Result) {
 // at any point of the conversation.
 func TestListenerFailsAtAnyPoint(t *testing.T) {
 	t.Parallel()
-	at, how := -1, ""
+	at, how, met := -1, "", false
 	cfg, b := spoiled(t, func(n int, frame []byte) ([]byte, bool) {
 		if n != at {
 			return frame, true
 		}
+		met = true
 		switch how {
 		case "vanishes":
 			return nil, false
@@ -172,13 +173,17 @@ func TestListenerFailsAtAnyPoint(t *testing.T) {
 	cfg.Timeout, cfg.patience = 20*time.Millisecond, 100*time.Millisecond
 	for _, kind := range []string{"vanishes", "vanishes in the midst", "says nothing more", "announces too much", "answers nonsense", "refuses", "answers twice"} {
 		for i := range answers {
-			b.change(func() { at, how = i, kind })
+			b.change(func() { at, how, met = i, kind, false })
 			r := run()
-			if how == "answers twice" {
-				continue // the last answer twice is no harm; others are answers to other questions
+			spoilt := false
+			b.change(func() { spoilt = met })
+			if kind == "answers twice" || !spoilt {
+				// The last answer twice is no harm; others are answers to other questions.
+				// Conversations are not all of one length: a busy host asks once more.
+				continue
 			}
 			if r.Status != Unknown || r.Error == "" || strings.Contains(r.Error, "\n") || len(r.Findings) != 1 || r.Findings[0].ID != "no-control" {
-				t.Errorf("%s at %d: %v %q %+v", how, at, r.Status, r.Error, r.Findings)
+				t.Errorf("%s at %d: %v %q %+v", kind, i, r.Status, r.Error, r.Findings)
 			}
 		}
 	}

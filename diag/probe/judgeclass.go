@@ -25,7 +25,7 @@ func (p *prober) classes(d *Direction, rec *record) {
 	}
 	for i := range rec.class {
 		t := &rec.class[i]
-		if t.sent.Err != "" && t.sent.Err != localQueue {
+		if !t.left() {
 			continue
 		}
 		sent, got := ip.TOS(t.probe.TOS), ip.TOS(0)
@@ -81,40 +81,69 @@ const (
 	minArrivals = 8
 )
 
+// speed is how quickly a train arrived.
+type speed struct {
+	bps  int64
+	slow bool // far slower than it was sent, and than most networks
+	told bool // the sender was quick enough to tell, and enough arrived
+}
+
+// speedOf judges one train.
+func speedOf(train []trial) speed {
+	var tx, rx []int64
+	size := 0
+	for i := range train {
+		t := &train[i]
+		if !t.left() {
+			continue
+		}
+		size = t.probe.Size
+		tx = append(tx, t.sent.At)
+		if t.passed() {
+			rx = append(rx, t.seen.At)
+		}
+	}
+	if len(rx) < 2 {
+		return speed{told: true} // it is loss that speaks here
+	}
+	span := max(slices.Max(rx)-slices.Min(rx), 1)
+	own := slices.Max(tx) - slices.Min(tx)
+	s := speed{bps: int64(len(rx)-1) * int64(size) * 8 * int64(time.Second) / span}
+	quick := s.bps >= slowRate
+	s.slow = !quick && len(rx) >= minArrivals && span/slowFactor >= own
+	s.told = quick || s.slow || len(rx) < minArrivals
+	return s
+}
+
 // burst says what happens to trains.
 func (d *Direction) burst(rec *record, size int) {
 	b := &d.Burst
-	b.Limited = len(rec.trains) > 0
+	slow, quick := 0, 0
 	for _, train := range rec.trains {
 		b.Trains++
 		b.Packets = size
-		var tx, rx []int64
 		for i := range train {
 			t := &train[i]
 			b.Size = t.probe.Size
-			if t.sent.Err != "" && t.sent.Err != localQueue {
+			if !t.left() {
 				continue
 			}
 			if t.sent.Err == localQueue {
 				b.Local = localQueue
 			}
 			b.Sent++
-			tx = append(tx, t.sent.At)
 			if t.passed() {
 				b.Seen++
-				rx = append(rx, t.seen.At)
 			}
 		}
-		if len(rx) < minArrivals {
-			b.Limited = false
-			continue
-		}
-		span := slices.Max(rx) - slices.Min(rx)
-		own := slices.Max(tx) - slices.Min(tx)
-		rate := int64(len(rx)-1) * int64(b.Size) * 8 * int64(time.Second) / max(span, 1)
-		b.Rate = max(b.Rate, rate)
-		if rate >= slowRate || span < slowFactor*own {
-			b.Limited = false
+		s := speedOf(train)
+		b.Rate = max(b.Rate, s.bps)
+		switch {
+		case s.slow:
+			slow++
+		case s.told:
+			quick++
 		}
 	}
+	b.Limited = slow >= 2 && quick == 0
 }

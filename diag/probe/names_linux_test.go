@@ -91,7 +91,7 @@ func TestTimeIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waits := 1 + 1 + 2*mtuRounds + 1 + trains + 1
+	waits := 1 + 1 + 2*mtuRounds + 1 + maxTrains + 1
 	if all := 2*(c.reachTime()+time.Duration(waits)*c.Timeout) + 4*slowTime + c.patience; all > sessionTime {
 		t.Errorf("may take %v of %v", all, sessionTime)
 	}

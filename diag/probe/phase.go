@@ -15,6 +15,7 @@ const (
 	codeTries  = 4
 	codeAgain  = 36 // tries more for a code point of which nothing arrived
 	trains     = 3
+	maxTrains  = 8 // where the sender was too slow for some of them
 	trainSize  = 1024
 	clockAsks  = 5
 	batchTime  = 10 * time.Second
@@ -30,6 +31,9 @@ type trial struct {
 }
 
 func (t *trial) passed() bool { return t.seen != nil && t.seen.From == "" }
+
+// left reports whether the packet left its sender, or was lost in its queue.
+func (t *trial) left() bool { return t.sent.Err == "" || t.sent.Err == localQueue }
 
 // whole reports whether the packet arrived in one piece: RNICs put no fragments
 // together.
@@ -186,15 +190,15 @@ func (p *prober) measure(ctx context.Context) error {
 		if err := w.findMTU(ctx, p, from.MTU); err != nil {
 			return err
 		}
-		for range trains {
-			if p.cfg.Burst < 0 {
-				break
-			}
+		for told := 0; p.cfg.Burst > 0 && told < trains && len(w.rec.trains) < maxTrains; {
 			t, err := w.run(ctx, p.trainPlan(live[0]), 0)
 			if err != nil {
 				return err
 			}
 			w.rec.trains = append(w.rec.trains, t)
+			if speedOf(t).told {
+				told++
+			}
 		}
 	}
 	// Echoes of the first phase came long ago, if they come.

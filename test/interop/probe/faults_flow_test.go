@@ -40,13 +40,13 @@ var flowFaults = []fault{
 		spoil: func(x *rig) { x.nftFamily("ip", x.r, "forward", udp+"ip daddr "+b4+" dup to 10.2.0.2 device right") },
 	},
 	{
-		name: "overtaken", exit: 1, want: []string{"reordering forward warn"}, args: []string{"--burst", "0", "--timeout", "2s"},
+		name: "overtaken", exit: 1, want: []string{"reordering forward warn"}, args: []string{"--burst", "0", "--timeout", "5s"},
 		spoil: func(x *rig) {
-			// Two of 32 packets, 2 ms apart, wait in a class of 50 kbit/s.
-			x.r.Run("tc qdisc add dev right root handle 1: htb default 1",
-				"tc class add dev right parent 1: classid 1:1 htb rate 1gbit",
-				"tc class add dev right parent 1: classid 1:2 htb rate 50kbit burst 100 cburst 100")
-			x.nft(x.r, "forward", udp+"ip daddr "+b4+" numgen inc mod 32 < 2 meta priority set 1:2")
+			// Two of 32 small packets, 2 ms apart, wait in a class where one takes 100 ms.
+			x.tc("qdisc add dev right root handle 1: htb default 1",
+				"class add dev right parent 1: classid 1:1 htb rate 1gbit",
+				"class add dev right parent 1: classid 1:2 htb rate 10kbit burst 100 cburst 100")
+			x.nft(x.r, "forward", udp+"ip daddr "+b4+" ip length < 200 numgen inc mod 32 < 2 meta priority set 1:2")
 		},
 	},
 	{

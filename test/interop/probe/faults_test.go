@@ -170,14 +170,14 @@ var plainFaults = []fault{
 	},
 	{
 		name: "a policer", exit: 2, want: []string{"burst-loss forward fail"},
-		spoil: func(x *rig) { x.r.Run("tc qdisc add dev right root tbf rate 20mbit burst 16kb limit 4kb") },
+		spoil: func(x *rig) { x.tc("qdisc add dev right root tbf rate 20mbit burst 16kb limit 4kb") },
 		look:  anyRate,
 	},
 	{
 		name: "a shaper", exit: 1, want: []string{"rate-limited forward warn"},
 		spoil: func(x *rig) {
-			x.r.Run("tc qdisc add dev right root handle 1: htb default 1",
-				"tc class add dev right parent 1: classid 1:1 htb rate 5mbit ceil 5mbit burst 2k cburst 2k")
+			x.tc("qdisc add dev right root handle 1: htb default 1",
+				"class add dev right parent 1: classid 1:1 htb rate 5mbit ceil 5mbit burst 2k cburst 2k")
 		},
 		look: func(r *probe.Result) error {
 			// The trains' own bytes at the rate, Ethernet headers included.

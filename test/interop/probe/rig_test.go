@@ -78,7 +78,7 @@ const (
 type rig struct {
 	t          *testing.T
 	a, r, q, b *netns.Space
-	undo       []func() // what mend cannot know
+	undo       []func() // what mend does
 }
 
 func newRig(t *testing.T) *rig {
@@ -121,7 +121,7 @@ func (x *rig) interfaces() []iface {
 func (x *rig) address6() {
 	x.t.Helper()
 	for _, link := range links {
-		x.mtu(link, 1500)
+		x.mtu(link, usualMTU)
 	}
 	for _, i := range x.interfaces() {
 		i.s.Run(fmt.Sprintf("ip addr replace fd0%d::%d/64 dev %s nodad", i.net, i.host, i.dev))
@@ -148,6 +148,7 @@ func (x *rig) nftFamily(family string, s *netns.Space, hook string, rules ...str
 		kind = "nat"
 	}
 	all := append([]string{"add table " + family + " t", fmt.Sprintf("add chain %s t %s { type %s hook %s priority 0 ; }", family, hook, kind, hook)}, rules...)
+	x.undo = append(x.undo, func() { s.Run("nft flush ruleset") })
 	for i, c := range all {
 		if i > 1 {
 			c = fmt.Sprintf("add rule %s t %s %s", family, hook, c)
@@ -170,6 +171,27 @@ func (x *rig) mtu(link string, n int) {
 	for _, e := range ends {
 		e.s.Run(fmt.Sprintf("ip link set %s mtu %d", e.dev, n))
 	}
+	if n == usualMTU {
+		return
+	}
+	x.undo = append(x.undo, func() {
+		x.mtu(link, usualMTU)
+		for _, s := range []*netns.Space{x.a, x.b} {
+			// What an ICMP error has taught about the way.
+			s.Run("ip route flush cache", "ip -6 route flush cache")
+		}
+	})
+}
+
+const usualMTU = 1500
+
+// tc puts queues at the way out of the first router.
+func (x *rig) tc(commands ...string) {
+	x.t.Helper()
+	x.undo = append(x.undo, func() { x.r.Run("tc qdisc del dev right root") })
+	for _, c := range commands {
+		x.r.Run("tc " + c)
+	}
 }
 
 // second makes another link between the routers, which only what comes back uses.
@@ -184,24 +206,13 @@ func (x *rig) second() {
 	})
 }
 
-// mend undoes what faults have done.
+// mend undoes what a fault has done.
 func (x *rig) mend() {
 	x.t.Helper()
 	for _, f := range x.undo {
 		f()
 	}
 	x.undo = nil
-	for _, s := range []*netns.Space{x.a, x.r, x.q, x.b} {
-		s.Run("nft flush ruleset")
-	}
-	for _, link := range links {
-		x.mtu(link, 1500)
-	}
-	_, _ = x.r.Output("tc", "qdisc", "del", "dev", "right", "root") // most have none
-	for _, s := range []*netns.Space{x.a, x.b} {
-		// What an ICMP error has taught about the way.
-		s.Run("ip route flush cache", "ip -6 route flush cache")
-	}
 }
 
 // command is the program with what it is wrapped in, to be started in a space.
