@@ -132,7 +132,7 @@ func (r *Run) nodeResult(now sim.Time, node int32, out *result.Run) result.Node 
 				n.NIC = append(n.NIC, result.Counter{Name: s.Name, Value: s.Value})
 			}
 		}
-		n.NIC = append(n.NIC, result.Counter{Name: "rx_discards_phy", Value: nic.Stats.RxDiscards})
+		n.NIC = append(n.NIC, result.Counter{Name: "rx_discards_phy", Value: nic.Stats.RxDiscards}) // ends the port's, see result.Node.PortNIC
 		h := &n.Host
 		h.RxQueueRate, h.QPRate, h.PacketRate, h.DrainRate = c.RxRate, c.QPRate, uint64(c.PacketRate), c.DrainRate
 		h.RxBuffer, h.PeakRx = c.RxBuffer, max(h.PeakRx, nic.Stats.RxPeak)

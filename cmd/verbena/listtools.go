@@ -304,11 +304,14 @@ func (a app) qosCommand() *cobra.Command {
 		},
 		func(s *snapshot.Snapshot, _ *listFlags, _ []string) ([]byte, any, error) {
 			out, err := listing.MlnxQoS(s, netdev)
-			var doc any
-			if n := s.Netdev(netdev); n != nil {
-				doc = n.DCB
+			if err != nil {
+				return out, nil, err
 			}
-			return out, doc, err
+			n, err := listing.Interface(s, netdev)
+			if err != nil {
+				return nil, nil, err
+			}
+			return out, n.DCB, nil
 		}, cobra.NoArgs)
 }
 

@@ -37,8 +37,8 @@ var tools = []struct {
 		return wrongFlags(named(a.ibstatCommand(), name+" [CA [PORT]]"), 2)
 	}},
 	{"rdma", func(a app, _ string) *cobra.Command { return a.rdmaCommand() }},
-	{"show_gids", func(a app, name string) *cobra.Command { return named(a.showGIDsCommand(), name) }},
-	{"perfquery", func(a app, name string) *cobra.Command { return named(a.perfqueryCommand(), name) }},
+	{"show_gids", func(a app, name string) *cobra.Command { return named(a.showGIDsCommand(), name+" [DEV [PORT]]") }},
+	{"perfquery", func(a app, name string) *cobra.Command { return wrongFlags(named(a.perfqueryCommand(), name), 2) }},
 	{"cma_roce_mode", func(a app, name string) *cobra.Command { return named(a.roceModeCommand(), name) }},
 	{"mlnx_qos", func(a app, name string) *cobra.Command { return named(a.qosCommand(), name+" -i IF") }},
 }

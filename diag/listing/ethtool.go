@@ -59,6 +59,11 @@ func aboutCongestion(name string) bool {
 	return false
 }
 
+// Interface is the interface of a name, or of a device of that name.
+func Interface(s *snapshot.Snapshot, name string) (*snapshot.Netdev, error) {
+	return interfaceOf(s, name)
+}
+
 func interfaceOf(s *snapshot.Snapshot, name string) (*snapshot.Netdev, error) {
 	if n := s.Netdev(name); n != nil {
 		return n, nil

@@ -60,10 +60,8 @@ func (v *view) device(node, i int32) snapshot.Device {
 	for _, name := range zeros {
 		values[name] = 0
 	}
-	if i == 0 { // the result has one set of counters for all ports
-		for _, c := range n.NIC {
-			values[c.Name] += c.Value
-		}
+	for _, c := range n.PortNIC(int(i)) {
+		values[c.Name] += c.Value
 	}
 	for name, value := range values {
 		port.HWCounters = append(port.HWCounters, snapshot.Counter{Name: name, Value: v.count(value)})
@@ -99,7 +97,7 @@ func (v *view) ethtool(node, i int32) snapshot.Counters {
 	add := func(value uint64, format string, args ...any) {
 		out = append(out, snapshot.Counter{Name: fmt.Sprintf(format, args...), Value: v.count(value)})
 	}
-	for _, c := range n.NIC {
+	for _, c := range n.PortNIC(int(i)) {
 		if c.Name == "rx_discards_phy" {
 			add(c.Value, "rx_discards_phy")
 			break

@@ -142,3 +142,49 @@ func TestRecordingReadsBack(t *testing.T) {
 		}
 	}
 }
+
+// A host of two NICs has the counters of each at its own device and interface.
+func TestCountersOfEachPort(t *testing.T) {
+	o := run(t, "pfc-storm", "duration=300us", "topology.nics=2", `workload=[{name: victim, kind: long, src: host0, dst: host5, bytes: 50MB}, {name: doomed, kind: long, src: host1, dst: host4, bytes: 10MB}, {name: second, kind: long, src: host1/eth1, dst: host6/eth1, bytes: 1MB}]`)
+	busy := [2]int{}
+	for i := range o.Result.Nodes {
+		n := &o.Result.Nodes[i]
+		if n.Switch {
+			continue
+		}
+		if len(n.Ports) != 2 {
+			t.Fatalf("%s has %d ports", n.Name, len(n.Ports))
+		}
+		w := simhost.Window(o.Reading.Scenario, o.Graph, o.Result, int32(i))
+		if len(w.After.Devices) != 2 {
+			t.Fatalf("%s has %d devices", n.Name, len(w.After.Devices))
+		}
+		discards, all := uint64(0), uint64(0)
+		for _, c := range n.NIC {
+			if c.Name == "rx_discards_phy" {
+				all += c.Value
+			}
+		}
+		for j := range n.Ports {
+			frames := uint64(0)
+			for q := range n.Ports[j].Prio {
+				frames += n.Ports[j].Prio[q].TxPackets
+			}
+			d := w.After.Device("sim_" + n.Ports[j].Name)
+			sent := d.Ports[0].HWCounters.Get("sent_pkts").Or(0)
+			if sent > frames || (sent > 0) != (frames > 0) {
+				t.Errorf("%s %s: the device sent %d packets, its port %d frames", n.Name, n.Ports[j].Name, sent, frames)
+			}
+			if sent > 0 {
+				busy[j]++
+			}
+			discards += w.After.Netdev(n.Ports[j].Name).Ethtool.Get("rx_discards_phy").Or(0)
+		}
+		if discards != all {
+			t.Errorf("%s: its interfaces discarded %d frames, its NICs %d", n.Name, discards, all)
+		}
+	}
+	if busy[0] == 0 || busy[1] == 0 {
+		t.Errorf("NICs with traffic: %d first ones, %d second ones", busy[0], busy[1])
+	}
+}

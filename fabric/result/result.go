@@ -63,8 +63,27 @@ type Node struct {
 	Tier   int
 	Ports  []Port
 	Buffer Buffer
-	NIC    []Counter // of a host: rnic's and the NIC's, names as real ones
+	NIC    []Counter // of a host: rnic's and the NIC's of port after port, each set ends with rx_discards_phy; names as real ones
 	Host   Host      // of a host: what its NIC can do and has done
+}
+
+// lastOfNIC is the name that the counters of one NIC end with.
+const lastOfNIC = "rx_discards_phy"
+
+// PortNIC returns the counters of the NIC at one port of a host, a part of n.NIC. It is
+// empty for a switch, and for a port that there is not.
+func (n *Node) PortNIC(port int) []Counter {
+	from := 0
+	for i := range n.NIC {
+		if n.NIC[i].Name != lastOfNIC {
+			continue
+		}
+		if port == 0 {
+			return n.NIC[from : i+1]
+		}
+		port, from = port-1, i+1
+	}
+	return nil
 }
 
 // Host is what the NIC of a host can do at most, and how its receive queues
