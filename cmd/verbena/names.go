@@ -102,7 +102,7 @@ func (a app) uninstallTools(dir string) error {
 	}
 	for _, t := range tools {
 		link := filepath.Join(dir, t.name)
-		if at, err := os.Readlink(link); err != nil || at != self {
+		if !leadsTo(link, self) && !left(link, self) {
 			continue
 		}
 		if err := os.Remove(link); err != nil {
@@ -111,6 +111,22 @@ func (a app) uninstallTools(dir string) error {
 		fmt.Fprintf(a.out, "removed %s\n", link)
 	}
 	return nil
+}
+
+func leadsTo(link, program string) bool {
+	at, err := os.Readlink(link)
+	return err == nil && at == program
+}
+
+// left reports whether a link led to this program before it was moved: to a file of its
+// name that is no more.
+func left(link, program string) bool {
+	at, err := os.Readlink(link)
+	if err != nil || filepath.Base(at) != filepath.Base(program) {
+		return false
+	}
+	_, err = os.Stat(link)
+	return os.IsNotExist(err)
 }
 
 func (a app) installTools(dir string, force bool) error {
@@ -127,12 +143,12 @@ func (a app) installTools(dir string, force bool) error {
 	var made, kept []string
 	for _, t := range tools {
 		link := filepath.Join(dir, t.name)
-		if at, err := os.Readlink(link); err == nil && at == self {
+		if leadsTo(link, self) {
 			made = append(made, t.name)
 			continue
 		}
 		if _, err := os.Lstat(link); err == nil {
-			if !force {
+			if !force && !left(link, self) {
 				kept = append(kept, t.name)
 				continue
 			}
