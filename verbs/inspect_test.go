@@ -61,7 +61,7 @@ func TestSnapshotTellsWhatWasMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := d.Snapshot(true)
-	if q := s.QPs.Or(nil); len(q) != 1 || q[0].State != "RESET" || q[0].RQPN.IsKnown() {
+	if q := s.QPs.Or(nil); len(q) != 1 || q[0].State != "RESET" || q[0].RQPN.Or(1) != 0 {
 		t.Errorf("before it is connected: %+v", q)
 	}
 	path := func(self, to *verbs.QP, gid ib.GID) verbs.Path {

@@ -178,9 +178,8 @@ func (v *qpView) describe(params map[string]*dcqcn.Params) snapshot.QP {
 		SQPSN: snapshot.Known(uint32(a.SQPSN)),
 	}
 	if v.typ != ib.UD {
-		s.RQPSN, s.PathMig = snapshot.Known(uint32(a.RQPSN)), snapshot.Known("MIGRATED")
+		s.RQPN, s.RQPSN, s.PathMig = snapshot.Known(uint32(a.DestQPN)), snapshot.Known(uint32(a.RQPSN)), snapshot.Known("MIGRATED") // 0 before it has a peer, as the kernel's
 		if a.State != ib.Reset && a.State != ib.Init && !a.AV.DGID.IsZero() {
-			s.RQPN = snapshot.Known(uint32(a.DestQPN))
 			s.PathMTU = snapshot.Known(a.PathMTU.Bytes())
 			s.GIDIndex = snapshot.Known(a.AV.SGIDIndex)
 			s.TrafficClass = snapshot.Known(int(a.AV.TrafficClass))
