@@ -39,6 +39,7 @@ packages=(
   tshark tcpdump iperf3 netcat-openbsd iputils-ping procps
   iptables                                           # legacy tables and rules in nftables that are read
   nftables                                           # breaks the networks that verbena probe is tried on
+  ethtool                                            # says what diag/source/ethtool reads
   chromium fonts-dejavu-core                         # opens the page of verbena monitor
   qemu-user                                          # runs the arm64 build of test/interop/digest
 )
