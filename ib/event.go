@@ -12,7 +12,7 @@ const (
 	EventQPReqErr         EventType = 2 // the peer's request was invalid
 	EventQPAccessErr      EventType = 3 // the peer's request violated access rights
 	EventCommEst          EventType = 4 // first packet while in RTR
-	EventSQDrained        EventType = 5
+	EventSQDrained        EventType = 5 // asked for with QPAttr.SQDAsyncNotify
 	EventPathMig          EventType = 6
 	EventPathMigErr       EventType = 7
 	EventDeviceFatal      EventType = 8

@@ -175,7 +175,7 @@ type QPAttr struct {
 	MinRNRTimer     uint8 // code of the RNR NAK delay, 0–31; see [RNRDelay]
 	DestQPN         QPN
 	RateLimitKbps   uint32 // kilobits a second; 0 is no limit
-	SQDAsyncNotify  bool
+	SQDAsyncNotify  bool   // to SQD, with AttrEnSQDAsyncNotify: raise EventSQDrained when the send queue has drained
 	// LateAck lets one request leave before an ACK that is due: the answer to a
 	// message does not wait for its acknowledgement. The peer must cope with
 	// the message's completion behind the answer. Programs that size their

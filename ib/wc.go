@@ -116,3 +116,28 @@ type WC struct {
 	SGIDIndex uint16
 	VendorErr uint32 // the NAK syndrome or drop reason behind an error; 0 if none
 }
+
+// String says what completed and how, with the fields that are valid.
+func (w WC) String() string {
+	if w.Status != Success {
+		s := fmt.Sprintf("%v: ID %d, QP %v", w.Status, w.ID, w.QPN)
+		if w.VendorErr != 0 {
+			s += fmt.Sprintf(", vendor error %#x", w.VendorErr)
+		}
+		return s
+	}
+	s := fmt.Sprintf("%v %v: ID %d, QP %v", w.Op, w.Status, w.ID, w.QPN)
+	if w.Bytes != 0 {
+		s += fmt.Sprintf(", %d bytes", w.Bytes)
+	}
+	if w.SrcQPN != 0 {
+		s += fmt.Sprintf(", from QP %v", w.SrcQPN)
+	}
+	switch {
+	case w.Flags&WCWithImm != 0:
+		s += fmt.Sprintf(", immediate %#x", w.Imm)
+	case w.Flags&WCWithInv != 0:
+		s += fmt.Sprintf(", invalidated rkey %#x", w.Imm)
+	}
+	return s
+}

@@ -49,7 +49,8 @@ func (p *Peer) Datagram() ib.Datagram {
 // The local GID is the one that SelectGID gives for the other end of conn, or
 // the first usable one where conn is not of an IP network. conn stays open and
 // no byte beyond the handshake is read from it; its deadlines are cleared. ctx
-// bounds the whole.
+// bounds the whole. Timeouts, retries and the like are Path's defaults; the example
+// of QP.Modify changes them afterwards.
 //
 // The error matches ErrHandshake if the other end speaks another version or
 // something else, or has failed itself; what it said is in the text. After an

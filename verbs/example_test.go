@@ -142,8 +142,13 @@ func ExampleSelectGID() {
 
 // connected returns two connected ends for the examples.
 func connected(a, b string) exampleEnds {
-	make1 := func(addr string) *end {
-		dev, err := verbs.Open(verbs.Config{Addr: netip.MustParseAddr(addr)})
+	return connectedBy(verbs.Config{Addr: netip.MustParseAddr(a)}, verbs.Config{Addr: netip.MustParseAddr(b)})
+}
+
+// connectedBy is connected with devices of one's own.
+func connectedBy(a, b verbs.Config) exampleEnds {
+	make1 := func(cfg verbs.Config) *end {
+		dev, err := verbs.Open(cfg)
 		check(err)
 		e := &end{dev: dev, pd: dev.AllocPD()}
 		e.cq, err = dev.CreateCQ(verbs.CQConfig{})
@@ -155,18 +160,23 @@ func connected(a, b string) exampleEnds {
 		return e
 	}
 	p := exampleEnds{make1(a), make1(b)}
+	p.a.peer, p.b.peer = joinPair(p.a.qp, p.a.mr, p.b.qp, p.b.mr)
+	return p
+}
+
+// joinPair connects two queue pairs of this process.
+func joinPair(qa *verbs.QP, ma *verbs.MR, qb *verbs.QP, mb *verbs.MR) (pa, pb *verbs.Peer) {
 	x, y := net.Pipe()
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		var err error
-		p.b.peer, err = verbs.Connect(context.Background(), y, p.b.qp, p.b.mr)
+		pb, err = verbs.Connect(context.Background(), y, qb, mb)
 		check(err)
 	})
-	var err error
-	p.a.peer, err = verbs.Connect(context.Background(), x, p.a.qp, p.a.mr)
+	pa, err := verbs.Connect(context.Background(), x, qa, ma)
 	check(err)
 	wg.Wait()
-	return p
+	return pa, pb
 }
 
 type exampleEnds struct{ a, b *end }

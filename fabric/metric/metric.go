@@ -2,9 +2,11 @@ package metric
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/verbena-rdma/verbena/fabric/result"
+	"github.com/verbena-rdma/verbena/fabric/sim"
 )
 
 // Unit is what a value counts.
@@ -22,6 +24,20 @@ const (
 type Value struct {
 	V    float64
 	Unit Unit
+}
+
+// String returns the number with its unit.
+func (v Value) String() string {
+	switch v.Unit {
+	case Bits:
+		return sim.Rate(v.V).String()
+	case Time:
+		return sim.Time(v.V).String()
+	case Bytes:
+		return strconv.FormatFloat(v.V, 'f', -1, 64) + " B"
+	case Number:
+	}
+	return strconv.FormatFloat(v.V, 'f', -1, 64)
 }
 
 // Of reads a number off a result. The error names the part of the name that is

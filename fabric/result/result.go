@@ -163,6 +163,21 @@ const (
 	Failed // a queue pair has given up
 )
 
+// String returns the state in a word.
+func (s FlowState) String() string {
+	switch s {
+	case Waiting:
+		return "waiting"
+	case Running:
+		return "running"
+	case Finished:
+		return "finished"
+	case Failed:
+		return "failed"
+	}
+	return "unknown"
+}
+
 // Flow is what became of a flow.
 type Flow struct {
 	ID            int32
