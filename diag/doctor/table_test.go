@@ -228,8 +228,10 @@ var firstRows = []row{
 	counts("C16", doctor.Warn, 0, doctor.Skip, total("req_transport_retries_exceeded")),
 	counts("C17", doctor.Fail, 0, doctor.Pass, of(hw, "req_rnr_retries_exceeded")),
 	when("C17", doctor.Fail, completion(13)),
-	counts("C17", doctor.Warn, 0, doctor.Pass, of(hw, "rnr_nak_retry_err")),
-	counts("C17", doctor.Warn, 0, doctor.Pass, of(hw, "out_of_buffer")),
+	counts("C17", doctor.Warn, 10, doctor.Info, of(hw, "rnr_nak_retry_err")), // one a second
+	counts("C17", doctor.Warn, 10, doctor.Info, of(hw, "out_of_buffer")),
+	counts("C17", doctor.Info, 0, doctor.Pass, of(hw, "rnr_nak_retry_err")),
+	counts("C17", doctor.Info, 0, doctor.Pass, of(hw, "out_of_buffer")),
 	counts("C17", doctor.Warn, 100, doctor.Info, total("rnr_nak_retry_err")),
 	counts("C17", doctor.Warn, 100, doctor.Info, total("out_of_buffer")),
 	counts("C17", doctor.Info, 0, doctor.Skip, total("rnr_nak_retry_err")),
@@ -361,7 +363,7 @@ var firstRows = []row{
 	when("N07", doctor.Fail, all(veth, func(w *world) { w.peerAfter.SNMP["Udp.InCsumErrors"] = snapshot.Known(uint64(1)) })),
 	when("N07", doctor.Info, all(veth, func(w *world) { w.after.SNMP["Udp.InCsumErrors"] = snapshot.Known(uint64(1)) })),
 	counts("N09", doctor.Warn, 100, doctor.Pass, func(w *world, n float64) {
-		kind(snapshot.RXE)(w)
+		kind(snapshot.Verbena)(w)
 		w.after.SNMP["Udp.RcvbufErrors"] = snapshot.Known(uint64(n))
 	}),
 }
@@ -564,6 +566,8 @@ func TestGoodHostPasses(t *testing.T) {
 			w.after.Devices = nil
 		case r.Scope == doctor.Software:
 			w.dev().Kind = snapshot.RXE
+		case r.Scope == doctor.Ours:
+			w.dev().Kind = snapshot.Verbena
 		}
 		if f := judge(w, r); f.Status != doctor.Pass {
 			t.Errorf("%s (%s): %s %s %s, evidence %v", r.ID, r.Each, f.Status, f.Condition, f.Missing, f.Evidence)

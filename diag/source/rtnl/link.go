@@ -97,7 +97,7 @@ func linkInfo(d *netlink.AttributeDecoder, n *snapshot.Netdev) {
 	}
 }
 
-// Addresses returns the IP addresses by interface.
+// Addresses returns the IP addresses by interface; one without any has an empty list.
 func (c *Client) Addresses() (map[string][]snapshot.Address, error) {
 	const address, local, flagsAttr = 1, 2, 8
 	all := map[string][]snapshot.Address{}
@@ -122,6 +122,12 @@ func (c *Client) Addresses() (map[string][]snapshot.Address, error) {
 		dev := c.name(int(binary.NativeEndian.Uint32(fixed[4:])))
 		all[dev] = append(all[dev], snapshot.Address{Prefix: hostPrefix(ip, int(fixed[1])), Flags: flags(bits)})
 	})
+	c.name(0) // asks for the interfaces, if nobody has
+	for _, dev := range c.names {
+		if all[dev] == nil {
+			all[dev] = []snapshot.Address{}
+		}
+	}
 	return all, err
 }
 
