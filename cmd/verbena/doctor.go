@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -182,7 +184,7 @@ func (a app) doctor(ctx context.Context, s *doctorFlags) error {
 	if s.asJSON {
 		err = writeJSON(a.out, r)
 	} else {
-		err = r.Text(a.out, s.detail)
+		err = a.report(r, s.detail)
 	}
 	if err != nil {
 		return err
@@ -191,4 +193,22 @@ func (a app) doctor(ctx context.Context, s *doctorFlags) error {
 		return &quietError{status}
 	}
 	return nil
+}
+
+// report prints a report, with its lines broken for the terminal if it goes to one.
+func (a app) report(r *doctor.Report, detail bool) error {
+	f, ok := a.out.(*os.File)
+	if !ok {
+		return r.Text(a.out, detail)
+	}
+	width, _, ok := terminalSize(f)
+	if !ok {
+		return r.Text(a.out, detail)
+	}
+	var b strings.Builder
+	if err := r.Text(&b, detail); err != nil {
+		return err
+	}
+	_, err := io.WriteString(a.out, doctor.Wrap(b.String(), width))
+	return err
 }

@@ -56,7 +56,7 @@ func (s *scope) counter(name string, prio []int, m mode, t *trace) (any, error) 
 	if !ok {
 		return nil, &unknown{name, now.Why()}
 	}
-	ev := Evidence{What: name, Place: place}
+	ev := Evidence{What: name, Place: place, Unit: unitOf(name)}
 	if m == modeTotal || m == modeSeen && s.window.Before == nil {
 		ev.Value = format(float64(v))
 		if m == modeSeen {
@@ -74,14 +74,16 @@ func (s *scope) counter(name string, prio []int, m mode, t *trace) (any, error) 
 		return nil, &unknown{name, snapshot.Delta(was, now).Why()}
 	}
 	ev.Value, ev.Before = format(float64(v)), format(float64(was.Or(0)))
-	t.add(ev)
 	if m != modeRate {
+		t.add(ev)
 		return float64(d), nil
 	}
 	sec := s.window.Length().Seconds()
 	if sec <= 0 {
 		return nil, &unknown{name, "the snapshots do not say how far they are apart"}
 	}
+	ev.Rate = format(float64(d) / sec)
+	t.add(ev)
 	return float64(d) / sec, nil
 }
 

@@ -145,6 +145,8 @@ func judge(r *Rule, s *scope) (Finding, bool) {
 			return f, false
 		}
 	}
+	asked := t.seen // by when: it says that the rule applies, and is no evidence beside that of a condition
+	t.seen = nil
 	var missing error
 	for _, c := range []struct {
 		status Status
@@ -156,6 +158,9 @@ func judge(r *Rule, s *scope) (Finding, bool) {
 			missing = err
 		}
 		if i >= 0 {
+			if len(t.seen) == 0 {
+				t.seen = asked
+			}
 			f.Status, f.Condition = c.status, c.codes[i]
 			r.fill(&f, e, t)
 			return f, true

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -40,7 +41,8 @@ type env struct {
 	Limit map[string]float64                             `expr:"limit"`
 	Let   func(name string) (any, error)                 `expr:"let_value"`
 
-	Quotient func(a, b any) (float64, error) `expr:"quotient"`
+	Logged   func(pattern string) (bool, error) `expr:"logged"`
+	Quotient func(a, b any) (float64, error)    `expr:"quotient"`
 }
 
 // unknown is the error of a fact that the snapshot does not have.
@@ -100,6 +102,9 @@ func (p *factPatcher) Visit(node *ast.Node) {
 			}
 		}
 	case *ast.BinaryNode:
+		if n.Operator == "matches" {
+			p.matchLog(node, n)
+		}
 		if n.Operator == "/" || n.Operator == "%" {
 			p.checkDivisor(node, n)
 		}
@@ -157,6 +162,24 @@ func (p *factPatcher) checkFact(name string, n ast.Node) {
 	case !f.available(p.rule.Each):
 		p.fail(n, fmt.Sprintf("%s is not to be had where each is %s", name, p.rule.Each))
 	}
+}
+
+// matchLog makes a search of the log one by lines: the line that matches is evidence.
+func (p *factPatcher) matchLog(node *ast.Node, n *ast.BinaryNode) {
+	c, ok := n.Left.(*ast.CallNode)
+	if !ok || len(c.Arguments) != 1 {
+		return
+	}
+	name, ok := c.Arguments[0].(*ast.StringNode)
+	pattern, ok2 := n.Right.(*ast.StringNode)
+	if !ok || !ok2 || name.Value != "app.log_text" {
+		return
+	}
+	if _, err := regexp.Compile(pattern.Value); err != nil {
+		p.fail(n, err.Error())
+		return
+	}
+	ast.Patch(node, call("logged", pattern))
 }
 
 // checkLimit refuses a limit that the rule does not have: it would be 0.

@@ -84,6 +84,9 @@ type Evidence struct {
 	Value  string `json:"value"`            // for people; a counter's is its value now
 	Before string `json:"before,omitempty"` // of a counter: its value at the first of two instants
 	Place  string `json:"place,omitempty"`  // the file or command that has it
+	// Rate is what a counter rose a second, where that was asked; Unit is that of the value.
+	Rate string `json:"rate,omitempty"`
+	Unit string `json:"unit,omitempty"`
 	// Where is the thing it is about, in a finding of several.
 	Where string `json:"where,omitempty"`
 }
@@ -120,10 +123,17 @@ func environment(r *Rule, s *scope, t *trace) *env {
 		if s.peer == nil {
 			return nil, &unknown{"peer", "no snapshot of the other end was given"}
 		}
-		return s.peer.counter(c, prio, modeSeen, &trace{})
+		far := &trace{}
+		v, err := s.peer.counter(c, prio, modeSeen, far)
+		for _, ev := range far.seen {
+			ev.What, ev.Place = "peer "+ev.What, "peer: "+ev.Place
+			t.add(ev)
+		}
+		return v, err
 	}
 	e.Name = func(c string) string { return counterName(s.now.dev, c) }
 	e.Event = func(kind string, codes ...int) (bool, error) { return s.event(kind, codes, t) }
+	e.Logged = func(pattern string) (bool, error) { return s.logged(pattern, t) }
 	lets := map[string]letValue{}
 	e.Let = func(name string) (any, error) {
 		if v, ok := lets[name]; ok {
@@ -175,7 +185,7 @@ func readFact(s *scope, name string, t *trace) (any, error) {
 	if isPeer {
 		place = "peer: " + place
 	}
-	t.add(Evidence{What: name, Value: format(r.value), Place: place})
+	t.add(Evidence{What: name, Value: format(r.value), Unit: unitOf(name), Place: place})
 	return r.value, nil
 }
 
@@ -186,8 +196,14 @@ func format(v any) string {
 		if x == float64(int64(x)) {
 			return strconv.FormatInt(int64(x), 10)
 		}
+		if x >= 1000 || x <= -1000 {
+			return strconv.FormatFloat(x, 'f', 0, 64)
+		}
 		return strconv.FormatFloat(x, 'g', 4, 64)
 	case []string:
+		if len(x) == 0 {
+			return "none"
+		}
 		return strings.Join(x, ", ")
 	case []any:
 		parts := make([]string, len(x))

@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,8 +102,8 @@ func largestRegistration(s *scope) reading {
 			most = max(most, e.Bytes)
 		}
 	}
-	if most < 0 {
-		return none("log", "no registration failed, or none is logged")
+	if most <= 0 {
+		return none("log", "no registration of a known size has failed, or none is logged")
 	}
 	return is(most, "log")
 }
@@ -122,6 +123,25 @@ func (s *scope) event(kind string, codes []int, t *trace) (bool, error) {
 		}
 		if e.Kind == kind && (len(codes) == 0 || slices.Contains(codes, code)) {
 			t.add(Evidence{What: "the program printed", Value: strings.TrimSpace(e.Text), Place: fmt.Sprintf("log line %d", e.Line)})
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// logged reports whether a line that the program printed matches a pattern.
+func (s *scope) logged(pattern string, t *trace) (bool, error) {
+	a := s.app()
+	if a == nil || a.Log == nil {
+		return false, &unknown{"app.log_text", "no log was given (--log FILE)"}
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return false, err
+	}
+	for i, line := range a.Log {
+		if re.MatchString(line) {
+			t.add(Evidence{What: "the program printed", Value: strings.TrimSpace(line), Place: fmt.Sprintf("log line %d", i+1)})
 			return true, nil
 		}
 	}

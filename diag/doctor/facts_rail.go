@@ -16,7 +16,7 @@ var railFacts = map[string]fact{
 	"port.counters_still":  {doc: "whether none of its counters has moved between the snapshots", each: ofPort, get: countersStill},
 	"device.qps_moved":     {doc: "queue pairs whose sequence numbers moved between the snapshots: they have sent or received", each: ofDevice, get: once("device.qps_moved", qpsMoved)},
 	"device.app_cpus_near": {doc: "CPUs that the program may use and that are near the device, where it uses the device", each: ofDevice, get: appCPUsNear},
-	"host.rail_ratio":      {doc: "bytes sent by the busiest active port over those of the idlest, of ports of one board", get: once("host.rail_ratio", railRatio)},
+	"host.rail_ratio":      {doc: "bytes sent by the busiest active port over those of the idlest, of ports of one board, 1000 at most", get: once("host.rail_ratio", railRatio)},
 	"host.rails_alike":     {doc: "whether these ports have as many connected queue pairs each", get: once("host.rails_alike", railsAlike)},
 }
 
@@ -199,6 +199,9 @@ func rails(s *scope) ([]*scope, reading) {
 // busyRail is how many bytes a second of the busiest port are worth a judgement.
 const busyRail = 1e9 / 8
 
+// maxRatio stands for a port that is idle beside one that is not.
+const maxRatio = 1000.0
+
 func railRatio(s *scope) reading {
 	all, r := rails(s)
 	if r.why != "" {
@@ -219,7 +222,7 @@ func railRatio(s *scope) reading {
 	if most < busyRail {
 		return none("counters/port_xmit_data", "no port sends more than 1 Gb/s: too little to compare")
 	}
-	return is(most/max(least, 1), "counters/port_xmit_data of "+places(all))
+	return is(min(most/max(least, 1), maxRatio), "counters/port_xmit_data of "+places(all))
 }
 
 func railsAlike(s *scope) reading {

@@ -161,8 +161,17 @@ func (f *Finding) shown() []string {
 		have := map[string][]string{}
 		for _, e := range all {
 			v := oneLine(e.Value)
+			switch {
+			case v == "":
+				v = "none"
+			case e.Unit != "":
+				v += " " + e.Unit
+			}
 			if e.Before != "" {
 				v += " (was " + e.Before + ")"
+			}
+			if e.Rate != "" {
+				v += ", " + e.Rate + " a second"
 			}
 			if have[v] == nil {
 				values = append(values, v)

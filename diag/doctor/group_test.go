@@ -73,8 +73,8 @@ func TestRailsAreOneFinding(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		"port.active_mtu = 1024 at mlx5_0/1, mlx5_1/1, mlx5_3/1, mlx5_4/1, mlx5_5/1, mlx5_6/1, mlx5_7/1; 2048 at mlx5_2/1   [mlx5_0/1, likewise for the others]\n",
-		"netdev.mtu = 9000   [/sys/class/net/eth0/mtu, likewise for the others]\n",
+		"port.active_mtu = 1024 bytes at mlx5_0/1, mlx5_1/1, mlx5_3/1, mlx5_4/1, mlx5_5/1, mlx5_6/1, mlx5_7/1; 2048 bytes at mlx5_2/1   [mlx5_0/1, likewise for the others]\n",
+		"netdev.mtu = 9000 bytes   [/sys/class/net/eth0/mtu, likewise for the others]\n",
 		"fix: ip link set eth0 mtu 4200    # or 9000, on both ends and the switches; likewise eth1, eth2, eth3, eth4, eth5, eth6, eth7\n",
 	} {
 		if strings.Count(b.String(), line) != 1 {
@@ -85,7 +85,7 @@ func TestRailsAreOneFinding(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(js), `{"what":"port.active_mtu","value":"2048","place":"mlx5_2/1","where":"mlx5_2/1"}`) {
+	if !strings.Contains(string(js), `{"what":"port.active_mtu","value":"2048","place":"mlx5_2/1","unit":"bytes","where":"mlx5_2/1"}`) {
 		t.Errorf("JSON %s", js)
 	}
 }

@@ -22,7 +22,7 @@ var (
 	reportNames   = [2]string{"findings host passed skipped window_seconds", "faults peer problems program"}
 	findingNames  = [2]string{"places rule status step title where", "cause condition confidence evidence explained_by fix missing processes verify why"}
 	programNames  = [2]string{"matching name processes", ""}
-	evidenceNames = [2]string{"value what", "before place where"}
+	evidenceNames = [2]string{"value what", "before place rate unit where"}
 )
 
 func namesAre(t *testing.T, what string, have map[string]any, want [2]string) {

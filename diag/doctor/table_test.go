@@ -425,7 +425,7 @@ var moreRows = []row{
 	when("L05 qp", doctor.Fail, all(noAppClass, func(w *world) { secondQP(w, 3, 106); w.qp().TrafficClass = snapshot.Known(0) })),
 	when("L14 qp", doctor.Fail, all(noAppIndex, func(w *world) { secondQP(w, 3, 106); w.qp().GIDIndex = snapshot.Known(0) })),
 	when("L14 qp", doctor.Fail, all(noAppIndex, func(w *world) { secondQP(w, 3, 106); w.qp().GIDIndex = snapshot.Known(200) })),
-	when("L14 qp", doctor.Warn, all(noAppIndex, func(w *world) { secondQP(w, 3, 106); w.qp().GIDIndex = snapshot.Known(1) })),
+	when("L14 qp", doctor.Info, all(noAppIndex, func(w *world) { secondQP(w, 3, 106); w.qp().GIDIndex = snapshot.Known(1) })),
 	{"L13 qp", func(w *world, n float64) { w.peerAfter.Devices[0].Ports[0].ActiveMTU = snapshot.Known(int(n)) }, 2048, doctor.Fail, 4096, doctor.Pass},
 	when("A17", doctor.Warn, printed("reg_mr", 12)),
 	when("A18", doctor.Warn, printed("reg_mr", 22)),
