@@ -85,6 +85,10 @@ var unreadPrefix = []byte(`{"unreadable":`)
 func (v Value[T]) MarshalJSON() ([]byte, error) {
 	switch v.state {
 	case known:
+		var room [40]byte
+		if b, ok := appendKnown(room[:0], &v.v); ok {
+			return bytes.Clone(b), nil
+		}
 		return json.Marshal(v.v)
 	case unreadable:
 		return json.Marshal(unread{v.why})
@@ -108,5 +112,8 @@ func (v *Value[T]) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	v.state = known
+	if readKnown(b, &v.v) {
+		return nil
+	}
 	return json.Unmarshal(b, &v.v)
 }
