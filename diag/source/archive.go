@@ -37,7 +37,7 @@ func Open(name string) (*Recording, error) {
 	if fi.IsDir() {
 		return OpenDir(name)
 	}
-	if err := regular(fi); err != nil {
+	if err := regular(fi.Mode()); err != nil {
 		return nil, fmt.Errorf("recording %s: %w", name, err)
 	}
 	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)

@@ -152,14 +152,7 @@ func (l *Live) ReadLink(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if t.missing != "" {
-		return "", t.missing
-	}
-	target, err := t.root.Readlink(rest)
-	if err != nil {
-		return "", t.failed(err)
-	}
-	return target, nil
+	return t.readLink(rest)
 }
 
 // Ask implements Source.

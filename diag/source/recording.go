@@ -47,7 +47,7 @@ func OpenDir(path string) (*Recording, error) {
 	}
 	r := &Recording{tree: t}
 	if err := r.open(); err != nil {
-		t.root.Close()
+		t.Close()
 		return nil, fmt.Errorf("recording %s: %w", path, err)
 	}
 	return r, nil

@@ -17,8 +17,9 @@ import (
 // refused by a look before.
 type tree struct {
 	root    *os.Root
-	missing Failure // why there is no root, and nothing can be read
-	links   bool    // follow symbolic links that stay inside
+	missing Failure  // why there is no root, and nothing can be read
+	links   bool     // follow symbolic links that stay inside
+	fast    *beneath // the same in fewer calls of the kernel, of a tree whose links are followed; nil if it cannot
 
 	mu    sync.Mutex
 	plain map[string]bool // directories that are known to be no links
@@ -46,7 +47,11 @@ func openTree(dir string, links bool) (*tree, error) {
 	if err != nil {
 		return nil, whyNot(err)
 	}
-	return &tree{root: root, links: links, plain: map[string]bool{".": true}, names: map[string]map[string]bool{}}, nil
+	t := &tree{root: root, links: links, plain: map[string]bool{".": true}, names: map[string]map[string]bool{}}
+	if links {
+		t.fast = openBeneath(dir)
+	}
+	return t, nil
 }
 
 // missingTree is a tree of which nothing can be read.
@@ -66,6 +71,7 @@ func (t *tree) Close() error {
 	if t.root == nil {
 		return nil
 	}
+	t.fast.close()
 	return t.root.Close()
 }
 
@@ -115,10 +121,17 @@ func (t *tree) look(name string) (fs.FileInfo, error) {
 	return fi, nil
 }
 
+// errOut is a link that leads out of the tree.
+const errOut Failure = "a symbolic link out of the tree, not followed"
+
+// errUnsure says that directories were renamed all the time while a link with ".." in it
+// was followed, so that the kernel could not tell where it led: os.Root can.
+var errUnsure = errors.New("not sure")
+
 // failed also gives the one error of os.Root that is no errno a plainer name.
 func (t *tree) failed(err error) error {
 	if strings.Contains(err.Error(), "escapes from parent") {
-		return Failure("a symbolic link out of the tree, not followed")
+		return errOut
 	}
 	return Failed(err)
 }
@@ -199,11 +212,17 @@ func (t *tree) list(dir string) map[string]bool {
 
 // readFile reads a regular file of at most limit bytes.
 func (t *tree) readFile(name string, limit int) ([]byte, error) {
+	if t.fast != nil && fs.ValidPath(name) {
+		b, err := t.fast.readFile(name, limit)
+		if !errors.Is(err, errUnsure) {
+			return b, Failed(err)
+		}
+	}
 	fi, err := t.look(name)
 	if err != nil {
 		return nil, err
 	}
-	if err := regular(fi); err != nil {
+	if err := regular(fi.Mode()); err != nil {
 		return nil, err
 	}
 	f, err := t.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
@@ -214,36 +233,51 @@ func (t *tree) readFile(name string, limit int) ([]byte, error) {
 	if fi, err = f.Stat(); err != nil {
 		return nil, t.failed(err)
 	}
-	if err := regular(fi); err != nil {
+	if err := regular(fi.Mode()); err != nil {
 		return nil, err
 	}
-	tooLong := failureOf(fmt.Sprintf("longer than the limit of %d bytes", limit))
-	size := fi.Size()
-	if size > int64(limit) {
-		return nil, tooLong
+	if fi.Size() > int64(limit) {
+		return nil, tooLong(limit)
 	}
 	// sysfs says 4096 for every file, proc says 0; both are read in one or two calls.
-	buf := make([]byte, 0, max(int(size)+1, 64))
+	buf := make([]byte, 0, max(int(fi.Size())+1, 64))
+	return readAll(buf, limit, func(p []byte) (int, error) {
+		n, err := f.Read(p)
+		if errors.Is(err, io.EOF) {
+			err = nil
+		} else if err != nil {
+			err = t.failed(err)
+		}
+		return n, err
+	})
+}
+
+func tooLong(limit int) error {
+	return failureOf(fmt.Sprintf("longer than the limit of %d bytes", limit))
+}
+
+// readAll reads a file to its end, where read gives 0 bytes. buf is what has been read of
+// it so far.
+func readAll(buf []byte, limit int, read func([]byte) (int, error)) ([]byte, error) {
 	for {
 		if len(buf) == cap(buf) {
 			buf = slices.Grow(buf, min(max(cap(buf), 512), limit+1))
 		}
-		n, err := f.Read(buf[len(buf):cap(buf)])
+		n, err := read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
-		if len(buf) > limit {
-			return nil, tooLong
-		}
-		if errors.Is(err, io.EOF) {
+		switch {
+		case len(buf) > limit:
+			return nil, tooLong(limit)
+		case err != nil:
+			return nil, err
+		case n == 0:
 			return buf, nil
-		}
-		if err != nil {
-			return nil, t.failed(err)
 		}
 	}
 }
 
-func regular(fi fs.FileInfo) error {
-	switch m := fi.Mode(); {
+func regular(m fs.FileMode) error {
+	switch {
 	case m.IsRegular():
 		return nil
 	case m.IsDir():
@@ -260,16 +294,9 @@ func regular(fi fs.FileInfo) error {
 
 // readDir returns the entries of a directory, unsorted.
 func (t *tree) readDir(name string) ([]fs.DirEntry, error) {
-	fi, err := t.look(name)
+	f, err := t.openDir(name)
 	if err != nil {
 		return nil, err
-	}
-	if !fi.IsDir() {
-		return nil, Failure("ENOTDIR")
-	}
-	f, err := t.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
-	if err != nil {
-		return nil, t.failed(err)
 	}
 	defer f.Close()
 	var all []fs.DirEntry
@@ -286,4 +313,43 @@ func (t *tree) readDir(name string) ([]fs.DirEntry, error) {
 			return nil, t.failed(err)
 		}
 	}
+}
+
+func (t *tree) openDir(name string) (*os.File, error) {
+	if t.fast != nil && fs.ValidPath(name) {
+		f, err := t.fast.openDir(name)
+		if !errors.Is(err, errUnsure) {
+			return f, Failed(err)
+		}
+	}
+	fi, err := t.look(name)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.IsDir() {
+		return nil, Failure("ENOTDIR")
+	}
+	f, err := t.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, t.failed(err)
+	}
+	return f, nil
+}
+
+// readLink returns the target of a symbolic link as it stands.
+func (t *tree) readLink(name string) (string, error) {
+	if t.missing != "" {
+		return "", t.missing
+	}
+	if t.fast != nil && fs.ValidPath(name) {
+		target, err := t.fast.readLink(name)
+		if !errors.Is(err, errUnsure) {
+			return target, Failed(err)
+		}
+	}
+	target, err := t.root.Readlink(name)
+	if err != nil {
+		return "", t.failed(err)
+	}
+	return target, nil
 }
