@@ -21,7 +21,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-	"golang.org/x/sys/unix"
 
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/verbs"
@@ -262,50 +261,5 @@ func TestExporterOwnDevice(t *testing.T) {
 	settle("goroutines", routines, runtime.NumGoroutine)
 	if status := stop(); status != 0 {
 		t.Errorf("exit status %d", status)
-	}
-}
-
-// cpuTime is what this process has used, of all threads, user and system.
-func cpuTime(b *testing.B) time.Duration {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// BenchmarkExporterCPU is the CPU time of a scrape by HTTP of a device with 32 shards
-// and 4,000 queue pairs: client, exporter and the process that is scraped, which are
-// one process here, together.
-func BenchmarkExporterCPU(b *testing.B) {
-	for _, c := range []struct{ shards, qps int }{{1, 1}, {32, 4000}} {
-		b.Run(fmt.Sprintf("shards=%d,qps=%d", c.shards, c.qps), func(b *testing.B) {
-			dev, err := verbs.Open(verbs.Config{Addr: netip.MustParseAddr("127.0.0.173"), Port: 14818, Shards: c.shards, Control: verbs.ControlOn})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer dev.Close()
-			pd := dev.AllocPD()
-			cq, err := dev.CreateCQ(verbs.CQConfig{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			for range c.qps {
-				if _, err := pd.CreateQP(verbs.QPConfig{Type: ib.RC, SendCQ: cq, RecvCQ: cq, Cap: ib.QPCap{MaxSendWR: 1, MaxRecvWR: 1}}); err != nil {
-					b.Fatal(err)
-				}
-			}
-			url, stop := servedAt(b, "exporter", "--listen", "127.0.0.1:0")
-			defer stop()
-			url = strings.TrimSuffix(url, "/metrics") + "/metrics"
-			n := len(body(b, url))
-			runtime.GC()
-			before := cpuTime(b)
-			for b.Loop() {
-				body(b, url)
-			}
-			b.ReportMetric(float64((cpuTime(b)-before).Microseconds())/1e3/float64(b.N), "cpu-ms/scrape")
-			b.ReportMetric(float64(n), "bytes")
-		})
 	}
 }

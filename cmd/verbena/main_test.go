@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	programs := map[string]func(){"verbena": main}
+	programs := map[string]func(){"verbena": main, holderProgram: holdDevices}
 	for _, t := range tools {
 		programs[t.name] = main
 	}

@@ -35,7 +35,10 @@ func (r *reader) devices() {
 	}
 	links := ask[map[string][]snapshot.Port](r, source.QueryLinks).Or(nil)
 	sums := ask[map[string]map[string]uint64](r, source.QuerySummary).Or(nil)
-	uverbs := r.uverbs()
+	var uverbs map[string]uverbsOf
+	if !r.opt.Counters {
+		uverbs = r.uverbs()
+	}
 	for _, name := range names {
 		if !r.opt.wants(name) {
 			continue
@@ -113,11 +116,13 @@ func (r *reader) device(name string, asked snapshot.Device) snapshot.Device {
 	d := snapshot.Device{Name: name, Index: asked.Index, Protocol: asked.Protocol, Attr: asked.Attr}
 	d.NodeType = either(value(r, dir+"node_type", code), asked.NodeType)
 	d.NodeGUID = either(value(r, dir+"node_guid", text), asked.NodeGUID)
-	d.SysImageGUID = either(value(r, dir+"sys_image_guid", text), asked.SysImageGUID)
+	if !r.opt.Counters {
+		d.SysImageGUID = either(value(r, dir+"sys_image_guid", text), asked.SysImageGUID)
+		d.HWRev = value(r, dir+"hw_rev", text)
+	}
 	d.Firmware = either(nonEmpty(value(r, dir+"fw_ver", text)), asked.Firmware)
 	d.BoardID = value(r, dir+"board_id", text)
 	d.HCAType = value(r, dir+"hca_type", text)
-	d.HWRev = value(r, dir+"hw_rev", text)
 	d.NodeDesc = value(r, dir+"node_desc", text)
 	d.PCI = r.pci(dir + "device")
 	if driver := r.link(dir + "device/driver"); driver != "" {

@@ -17,7 +17,7 @@ type Options struct {
 	NoResources bool     // no queue pairs, memory regions and so on, nor what only an opened device tells
 	OwnCounts   bool     // of devices that processes of ours hold how many objects there are, no lists of them
 	NoAttr      bool     // nothing that only an opened device tells
-	Counters    bool     // of interfaces only those of RDMA ports, and only link, counters and PFC: for those who look every second
+	Counters    bool     // only what is counted, and what names it: for those who look every second
 	NoNetdevs   bool     // no network interfaces
 	NoSystem    bool     // no routes, sysctl, firewall, modules and so on
 	NoApp       bool     // no application and no switch
@@ -82,10 +82,15 @@ func (r *reader) meta() {
 	if s.Host.IsZero() && m.Host != "" {
 		s.Host = snapshot.Known(clean(m.Host))
 	}
-	s.Kernel = value(r, "proc/sys/kernel/osrelease", text)
+	if !r.opt.Counters {
+		s.Kernel = value(r, "proc/sys/kernel/osrelease", text)
+	}
 }
 
 func (r *reader) subsystem() {
+	if r.opt.Counters {
+		return
+	}
 	if v, ok := ask[snapshot.Subsystem](r, source.QuerySubsystem).Get(); ok {
 		r.snap.RDMA = v
 	}

@@ -49,10 +49,11 @@ func (r *reader) counted(all *interfaces) {
 	ours := map[string]bool{}
 	for i := range r.snap.Devices {
 		for j := range r.snap.Devices[i].Ports {
-			ours[r.snap.Devices[i].Ports[j].Netdev.Or("")] = true
+			if n := r.snap.Devices[i].Ports[j].Netdev.Or(""); n != "" {
+				ours[n] = true
+			}
 		}
 	}
-	delete(ours, "")
 	below := map[string]bool{}
 	for _, n := range names {
 		d := asked[n]
@@ -68,19 +69,7 @@ func (r *reader) counted(all *interfaces) {
 		d := asked[n]
 		d.Name = n
 		if all.strange[n] == "" {
-			dir := classNet + "/" + n + "/"
-			d.CarrierChanges = value(r, dir+"carrier_changes", unsigned)
-			if !d.Carrier.IsKnown() {
-				d.Carrier = quiet(r, dir+"carrier", flag)
-			}
-			if !d.MTU.IsKnown() {
-				d.MTU = value(r, dir+"mtu", number)
-			}
-			for _, s := range trafficStatistics {
-				if v := value(r, dir+"statistics/"+s, unsigned); !v.IsZero() {
-					d.Statistics = append(d.Statistics, snapshot.Counter{Name: s, Value: v})
-				}
-			}
+			r.fillCounted(&d)
 		}
 		stats := ask[snapshot.Counters](r, fmt.Sprintf(source.QueryEthtool, n))
 		d.Ethtool = stats.Or(nil)
@@ -90,6 +79,28 @@ func (r *reader) counted(all *interfaces) {
 		v := ask[snapshot.DCB](r, fmt.Sprintf(source.QueryDCB, n))
 		d.DCB.PFC = v.Or(snapshot.DCB{}).PFC
 		r.snap.Netdevs = append(r.snap.Netdevs, d)
+	}
+}
+
+// fillCounted reads what netlink has not told of an interface.
+func (r *reader) fillCounted(d *snapshot.Netdev) {
+	dir := classNet + "/" + d.Name + "/"
+	if !d.CarrierChanges.IsKnown() {
+		d.CarrierChanges = value(r, dir+"carrier_changes", unsigned)
+	}
+	if !d.Carrier.IsKnown() {
+		d.Carrier = quiet(r, dir+"carrier", flag)
+	}
+	if !d.MTU.IsKnown() {
+		d.MTU = value(r, dir+"mtu", number)
+	}
+	if len(d.Statistics) > 0 {
+		return
+	}
+	for _, s := range trafficStatistics {
+		if v := value(r, dir+"statistics/"+s, unsigned); !v.IsZero() {
+			d.Statistics = append(d.Statistics, snapshot.Counter{Name: s, Value: v})
+		}
 	}
 }
 
@@ -149,7 +160,9 @@ func (r *reader) fromSysfs(d *snapshot.Netdev) {
 	if master := r.link(dir + "master"); master != "" {
 		d.Master = snapshot.Known(master)
 	}
-	d.Statistics, _ = r.counters(dir + "statistics")
+	if all, _ := r.counters(dir + "statistics"); len(all) > 0 {
+		d.Statistics = all
+	}
 	r.bond(d, dir+"bonding")
 	r.vlan(d)
 }

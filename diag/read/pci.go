@@ -17,15 +17,17 @@ func (r *reader) pci(link string) *snapshot.PCI {
 	}
 	dir := link + "/"
 	p := &snapshot.PCI{Address: addr}
-	p.Vendor = value(r, dir+"vendor", text)
-	p.Device = value(r, dir+"device", text)
 	p.NUMANode = value(r, dir+"numa_node", number)
-	p.LocalCPUs = value(r, dir+"local_cpulist", text)
-	p.LinkSpeed = quiet(r, dir+"current_link_speed", pciSpeed)
 	p.LinkWidth = quiet(r, dir+"current_link_width", number)
-	p.MaxLinkSpeed = quiet(r, dir+"max_link_speed", pciSpeed)
 	p.MaxLinkWidth = quiet(r, dir+"max_link_width", number)
-	p.Virtual = snapshot.Known(r.link(dir+"physfn") != "")
+	if !r.opt.Counters {
+		p.Vendor = value(r, dir+"vendor", text)
+		p.Device = value(r, dir+"device", text)
+		p.LocalCPUs = value(r, dir+"local_cpulist", text)
+		p.LinkSpeed = quiet(r, dir+"current_link_speed", pciSpeed)
+		p.MaxLinkSpeed = quiet(r, dir+"max_link_speed", pciSpeed)
+		p.Virtual = snapshot.Known(r.link(dir+"physfn") != "")
+	}
 	for _, kind := range []string{"correctable", "nonfatal", "fatal"} {
 		p.AER = r.aer(p.AER, dir+"aer_dev_"+kind, kind)
 	}

@@ -63,6 +63,11 @@ func (r *reader) port(d *snapshot.Device, ports string, n int) snapshot.Port {
 		p.RateMbps, p.Width, p.Speed = parseRate(rate)
 	}
 	p.LinkLayer = value(r, dir+"link_layer", text)
+	p.Counters, _ = r.counters(dir + "counters")
+	p.HWCounters, p.LifespanMs = r.counters(dir + "hw_counters")
+	if r.opt.Counters {
+		return p
+	}
 	p.LID = value(r, dir+"lid", number)
 	p.LMC = value(r, dir+"lid_mask_count", number)
 	p.SMLID = value(r, dir+"sm_lid", number)
@@ -70,8 +75,6 @@ func (r *reader) port(d *snapshot.Device, ports string, n int) snapshot.Port {
 	p.CapMask = value(r, dir+"cap_mask", mask32)
 	r.gids(&p, dir)
 	p.PKeys = r.pkeys(dir + "pkeys")
-	p.Counters, _ = r.counters(dir + "counters")
-	p.HWCounters, p.LifespanMs = r.counters(dir + "hw_counters")
 
 	cm := "sys/kernel/config/rdma_cm/" + d.Name + "/ports/" + strconv.Itoa(n) + "/"
 	p.CMRoCEMode = quiet(r, cm+"default_roce_mode", text)
@@ -111,7 +114,7 @@ func (r *reader) statistics(d *snapshot.Device, p *snapshot.Port) {
 	}
 	v := ask[map[int]snapshot.Counters](r, fmt.Sprintf(source.QueryStatistics, d.Name)).Or(nil)
 	p.Statistics = v[p.Number]
-	if !r.opt.NoResources {
+	if !r.opt.NoResources && !r.opt.Counters {
 		p.StatMode = ask[map[int]snapshot.StatMode](r, fmt.Sprintf(source.QueryStatModes, d.Name)).Or(nil)[p.Number]
 	}
 	if len(p.HWCounters) == 0 {
@@ -199,6 +202,9 @@ func (r *reader) pkeys(dir string) []uint16 {
 func (r *reader) netdevOf(d *snapshot.Device, p *snapshot.Port, ports int) {
 	if p.Netdev.IsKnown() || p.LinkLayer.Or("Ethernet") != "Ethernet" {
 		return
+	}
+	if r.opt.Counters && len(p.GIDs) == 0 { // now they are needed
+		r.gids(p, classInfiniband+"/"+d.Name+"/ports/"+strconv.Itoa(p.Number)+"/")
 	}
 	for _, g := range p.GIDs {
 		if n, ok := g.Netdev.Get(); ok && n != "" {

@@ -15,7 +15,7 @@ var operStates = []string{"unknown", "notpresent", "down", "lowerlayerdown", "te
 func (c *Client) Links() ([]snapshot.Netdev, error) {
 	const (
 		address, ifname, mtu, link, master, operstate, linkinfo = 1, 3, 4, 5, 10, 16, 18
-		carrier, carrierChanges, carrierDown                    = 33, 35, 48
+		stats64, carrier, carrierChanges, carrierDown           = 23, 33, 35, 48
 	)
 	type refs struct{ link, master int }
 	all := []snapshot.Netdev{}
@@ -44,6 +44,8 @@ func (c *Client) Links() ([]snapshot.Netdev, error) {
 				if s := int(d.Uint8()); s < len(operStates) {
 					n.OperState = snapshot.Known(operStates[s])
 				}
+			case stats64:
+				n.Statistics = statistics(d.Bytes())
 			case carrier:
 				n.Carrier = snapshot.Known(d.Uint8() != 0)
 			case carrierChanges:
@@ -71,6 +73,20 @@ func (c *Client) Links() ([]snapshot.Netdev, error) {
 		}
 	}
 	return all, nil
+}
+
+// statistics reads what begins a struct rtnl_link_stats64: eight numbers that the kernel
+// counts of every interface, under the names of the files that have them in sysfs.
+func statistics(b []byte) snapshot.Counters {
+	names := [...]string{"rx_packets", "tx_packets", "rx_bytes", "tx_bytes", "rx_errors", "tx_errors", "rx_dropped", "tx_dropped"}
+	if len(b) < 8*len(names) {
+		return nil
+	}
+	all := make(snapshot.Counters, len(names))
+	for i, at := range [...]int{3, 7, 0, 4, 2, 6, 1, 5} { // into the order of names
+		all[at] = snapshot.Counter{Name: names[i], Value: snapshot.Known(binary.NativeEndian.Uint64(b[8*i:]))}
+	}
+	return all
 }
 
 // linkInfo reads the VLAN number of a VLAN interface.
