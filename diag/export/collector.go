@@ -4,8 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/verbena-rdma/verbena/diag/snapshot"
 )
 
@@ -30,38 +28,32 @@ type Options struct {
 	Version string
 }
 
-// Collector is a prometheus.Collector over a host. It may be used by several
-// goroutines; scrapes wait for each other, since a host is not read twice at once.
+// Collector makes the text of scrapes of a host. It may be used by several goroutines;
+// scrapes wait for each other, since a host is not read twice at once.
 type Collector struct {
 	read func() *snapshot.Snapshot
 	opt  Options
-	desc *descs
 
 	mu      sync.Mutex
+	page    *page
 	scrapes uint64
 }
 
 // New returns a collector. read is called once a scrape, by one goroutine at a time.
 func New(read func() *snapshot.Snapshot, opt Options) *Collector {
 	opt.PerQP = min(max(opt.PerQP, 0), MaxQPs)
-	return &Collector{read: read, opt: opt, desc: newDescs(opt)}
+	return &Collector{read: read, opt: opt, page: newPage(newDescs(opt))}
 }
 
-// Describe implements prometheus.Collector.
-func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range c.desc.all {
-		ch <- d.desc
-	}
-}
-
-// Collect implements prometheus.Collector: it reads the host and sends its metrics.
-func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+// Append reads the host and appends its metrics to b, in Prometheus' text format.
+func (c *Collector) Append(b []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	start := time.Now()
 	c.scrapes++
 	snap := c.read()
-	s := newScrape(c.desc, ch)
+	c.page.reset()
+	s := &scrape{page: c.page}
 	for i, name := range snap.Labels() {
 		d := snap.Devices[i] // a copy: the name may be another one here
 		d.Name = name
@@ -75,4 +67,5 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	s.always("rdma_exporter_samples_left_out", float64(s.leftOut))
 	s.always("rdma_exporter_devices", float64(len(snap.Devices)))
 	s.always("rdma_exporter_scrape_duration_seconds", time.Since(start).Seconds())
+	return c.page.appendTo(b)
 }

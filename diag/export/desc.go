@@ -1,25 +1,30 @@
 package export
 
 import (
-	"github.com/prometheus/client_golang/prometheus"
+	"slices"
+	"strings"
 
 	"github.com/verbena-rdma/verbena/diag/counter"
 )
 
-// described is a metric with its kind.
+// described is a metric and the text of it that is always the same.
 type described struct {
-	desc *prometheus.Desc
-	kind prometheus.ValueType
+	metric
+	number int
+	head   string   // the lines of its help and type
+	order  []int    // the labels, by their place in metric.labels, in the order of the text
+	before []string // what stands before the value of each
 }
 
-// descs are all metrics there can be, by name.
+// descs are all metrics there can be.
 type descs struct {
-	all []described
-	by  map[string]described
+	all    []*described
+	by     map[string]*described
+	sorted []int // numbers in the order of names
 }
 
 func newDescs(opt Options) *descs {
-	d := &descs{by: map[string]described{}}
+	d := &descs{by: map[string]*described{}}
 	for _, m := range metrics {
 		d.add(m)
 	}
@@ -46,11 +51,25 @@ func newDescs(opt Options) *descs {
 			d.add(m)
 		}
 	}
+	for i := range d.all {
+		d.sorted = append(d.sorted, i)
+	}
+	slices.SortFunc(d.sorted, func(a, b int) int { return strings.Compare(d.all[a].name, d.all[b].name) })
 	return d
 }
 
 func (d *descs) add(m metric) {
-	x := described{prometheus.NewDesc(m.name, m.help, m.labels, nil), m.kind}
+	help := strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(m.help)
+	x := &described{metric: m, number: len(d.all), head: "# HELP " + m.name + " " + help + "\n# TYPE " + m.name + " " + string(m.kind) + "\n"}
+	for i := range m.labels {
+		x.order = append(x.order, i)
+	}
+	slices.SortFunc(x.order, func(a, b int) int { return strings.Compare(m.labels[a], m.labels[b]) })
+	sign := "{"
+	for _, i := range x.order {
+		x.before = append(x.before, sign+m.labels[i]+`="`)
+		sign = `",`
+	}
 	d.all = append(d.all, x)
 	d.by[m.name] = x
 }
@@ -60,15 +79,18 @@ func canonical(n counter.Name) string { return "rdma_" + string(n) + "_total" }
 
 // metric is a row of the table of metrics.
 type metric struct {
-	kind   prometheus.ValueType
+	kind   kind
 	name   string
 	help   string
 	labels []string
 }
 
+// kind is the type of a metric in the text.
+type kind string
+
 const (
-	total = prometheus.CounterValue
-	level = prometheus.GaugeValue
+	total kind = "counter"
+	level kind = "gauge"
 )
 
 // Sets of labels.

@@ -1,6 +1,9 @@
 package export
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/verbena-rdma/verbena/diag/counter"
@@ -14,8 +17,8 @@ func (s *scrape) device(d *snapshot.Device, opt Options) {
 		if n, ok := d.PCI.NUMANode.Get(); ok {
 			numa = strconv.Itoa(n)
 		}
-		for name, v := range d.PCI.AER {
-			s.sample("rdma_pcie_aer_errors_total", float64(v), d.Name, name)
+		for _, name := range slices.Sorted(maps.Keys(d.PCI.AER)) {
+			s.sample("rdma_pcie_aer_errors_total", float64(d.PCI.AER[name]), d.Name, name)
 		}
 		number(s, "rdma_pcie_link_lanes", d.PCI.LinkWidth, 1, d.Name)
 		number(s, "rdma_pcie_link_lanes_max", d.PCI.MaxLinkWidth, 1, d.Name)
@@ -35,8 +38,8 @@ func (s *scrape) device(d *snapshot.Device, opt Options) {
 		s.sample("node_infiniband_info", 1, d.Name, d.BoardID.Or(""), d.Firmware.Or(""), d.HCAType.Or(""))
 	}
 	s.hardware(counter.Of(d), d.Counters, [3]string{d.Name, "", ""})
-	for kind, n := range d.Resources {
-		s.sample("rdma_resources", float64(n), d.Name, kind)
+	for _, kind := range slices.Sorted(maps.Keys(d.Resources)) {
+		s.sample("rdma_resources", float64(d.Resources[kind]), d.Name, kind)
 	}
 	s.qps(d, opt.PerQP)
 	for i := range d.Queues {
@@ -83,8 +86,11 @@ func (s *scrape) qps(d *snapshot.Device, most int) {
 			s.reading("rdma_qp_raw_total", c.Value, 1, d.Name, strconv.Itoa(q.Port), strconv.FormatUint(uint64(q.LQPN), 10), c.Name)
 		}
 	}
-	for g, n := range count {
-		s.sample("rdma_qps", float64(n), d.Name, strconv.Itoa(g.port), g.typ, g.stat)
+	order := slices.SortedFunc(maps.Keys(count), func(a, b group) int {
+		return cmp.Or(cmp.Compare(a.port, b.port), cmp.Compare(a.typ, b.typ), cmp.Compare(a.stat, b.stat))
+	})
+	for _, g := range order {
+		s.sample("rdma_qps", float64(count[g]), d.Name, strconv.Itoa(g.port), g.typ, g.stat)
 	}
 	s.sample("rdma_qps_without_counters", float64(left), d.Name)
 }

@@ -7,10 +7,15 @@
 // read has no sample; how many could not is a metric of its own. Called by
 // cmd/verbena.
 //
-//	snapshot ──▶ Collector.Collect ──▶ scrape ─┬─ port.go    states, counters/, hw_counters
-//	                                           ├─ netdev.go  PFC, discards, PCIe, FEC
-//	                                           ├─ device.go  objects, QPs, shards
-//	                                           └─ compat.go  node_exporter's names, on demand
+//	snapshot ──▶ Collector.Append ──▶ scrape ─┬─ port.go    states, counters/, hw_counters ─┬─▶ page ──▶ text
+//	                                          ├─ netdev.go  PFC, discards, PCIe, FEC        │
+//	                                          ├─ device.go  objects, QPs, shards            │
+//	                                          └─ compat.go  node_exporter's names, on demand┘
 //
-// Reading order: collector.go, scrape.go, desc.go, then the files above, handler.go.
+// The text is written straight into the page, whose memory stays from scrape to scrape:
+// a metric that is first an object costs ten times as much. Prometheus' own parser, writer
+// and linter judge the text in the tests.
+//
+// Reading order: collector.go, scrape.go, desc.go, page.go, then the files above,
+// handler.go.
 package export

@@ -1,18 +1,25 @@
 package export_test
 
 import (
+	"compress/gzip"
 	"io"
+	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"golang.org/x/tools/txtar"
 
 	"github.com/verbena-rdma/verbena/diag/export"
@@ -135,18 +142,105 @@ func TestOddHost(t *testing.T) {
 	}
 }
 
-// Prometheus' own linter finds nothing, and a host of every driver is
-// exported without an error.
+// parsed reads a scrape with Prometheus' own parser, and holds it against what
+// Prometheus' own writer makes of that: every line, with its escapes and numbers, and
+// metrics in the same order. No sample may be there twice.
+func parsed(t *testing.T, got string) map[string]*dto.MetricFamily {
+	t.Helper()
+	p := expfmt.NewTextParser(model.LegacyValidation)
+	all, err := p.TextToMetricFamilies(strings.NewReader(got))
+	if err != nil {
+		t.Fatalf("Prometheus does not take the text: %v", err)
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if _, err := expfmt.MetricFamilyToText(&b, all[name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(strings.Split(b.String(), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("Prometheus writes it otherwise (-Prometheus +text):\n%s", diff)
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(got) {
+		sample := line[:strings.LastIndexByte(line, ' ')]
+		if line[0] != '#' && seen[sample] {
+			t.Errorf("%s is there twice", sample)
+		}
+		seen[sample] = true
+	}
+	return all
+}
+
+// Prometheus takes what a host of every driver becomes, and its linter finds nothing.
 func TestLint(t *testing.T) {
 	for _, name := range hosts(t) {
-		reg := prometheus.NewPedanticRegistry()
-		reg.MustRegister(collector(unpack(t, name), export.Options{PerQP: 10}))
-		problems, err := testutil.GatherAndLint(reg)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
+		for _, opt := range []export.Options{{PerQP: 10}, {Compat: true}} {
+			got := text(t, collector(unpack(t, name), opt))
+			parsed(t, got)
+			if opt.Compat {
+				continue // the linter would have node_exporter rename some
+			}
+			problems, err := promlint.New(strings.NewReader(got)).Lint()
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			for _, p := range problems {
+				t.Errorf("%s: %s: %s", name, p.Metric, p.Text)
+			}
 		}
-		for _, p := range problems {
-			t.Errorf("%s: %s: %s", name, p.Metric, p.Text)
+	}
+}
+
+// Numbers are written as Prometheus writes them, and labels are what they were.
+func TestTextOfValues(t *testing.T) {
+	numbers := []uint64{0, 1, 9, 10, 99999, 999999, 1000000, 1000001, 123456789, 1 << 52, 1<<53 + 1, 1 << 63, math.MaxUint64}
+	labels := []string{"", "a", `a"b`, `a\b`, "a\nb", `\n`, "ü", "{},=", "a b"}
+	d := snapshot.Device{Name: "d", Ports: []snapshot.Port{{Number: 1, PhysState: snapshot.Known(-3), LifespanMs: snapshot.Known(12)}}}
+	for i, n := range numbers {
+		d.Ports[0].HWCounters = append(d.Ports[0].HWCounters, snapshot.Counter{Name: strconv.Itoa(i), Value: snapshot.Known(n)})
+	}
+	for _, l := range labels {
+		d.Ports[0].Counters = append(d.Ports[0].Counters, snapshot.Counter{Name: l, Value: snapshot.Known[uint64](7)})
+	}
+	all := parsed(t, text(t, collector(&snapshot.Snapshot{Devices: []snapshot.Device{d}}, export.Options{})))
+	for i, m := range all["rdma_hw_raw_total"].GetMetric() {
+		if got := m.GetCounter().GetValue(); got != float64(numbers[i]) {
+			t.Errorf("%d is %v", numbers[i], got)
+		}
+	}
+	var got []string
+	for _, m := range all["rdma_port_raw_total"].GetMetric() {
+		got = append(got, m.GetLabel()[3].GetValue())
+	}
+	if !slices.Equal(got, labels) {
+		t.Errorf("labels %q are %q", labels, got)
+	}
+	if got := all["rdma_port_physical_state"].GetMetric()[0].GetGauge().GetValue(); got != -3 {
+		t.Errorf("-3 is %v", got)
+	}
+	if got := all["rdma_port_lifespan_seconds"].GetMetric()[0].GetGauge().GetValue(); got != 0.012 {
+		t.Errorf("12 ms are %v s", got)
+	}
+}
+
+// A scrape leaves nothing in the next one, whatever was large before.
+func TestScrapesAreIndependent(t *testing.T) {
+	large, small := own(), &snapshot.Snapshot{Devices: []snapshot.Device{{Name: "d", Kind: snapshot.RXE, Ports: []snapshot.Port{{Number: 1}}}}}
+	now := small
+	c := export.New(func() *snapshot.Snapshot { return now }, export.Options{PerQP: 1000})
+	changing := regexp.MustCompile(`(?m)^rdma_exporter_scrape(s_total|_duration_seconds) .*\n`)
+	say := func(s *snapshot.Snapshot) string {
+		now = s
+		return changing.ReplaceAllString(text(t, c), "")
+	}
+	first := say(small)
+	for range 3 {
+		if n := strings.Count(say(large), "\n"); n < 4000 {
+			t.Fatalf("%d lines of a large host", n)
+		}
+		if again := say(small); again != first {
+			t.Errorf("a small host after a large one:\n%s", cmp.Diff(first, again))
 		}
 	}
 }
@@ -169,11 +263,9 @@ func TestHostile(t *testing.T) {
 		}
 		s.Devices = append(s.Devices, d)
 	}
-	reg := prometheus.NewPedanticRegistry()
-	reg.MustRegister(collector(s, export.Options{}))
-	n, err := testutil.GatherAndCount(reg)
-	if err != nil {
-		t.Fatal(err)
+	n := 0
+	for _, f := range parsed(t, text(t, collector(s, export.Options{}))) {
+		n += len(f.GetMetric())
 	}
 	if n > export.MaxSamples+20 || n < export.MaxSamples {
 		t.Errorf("%d samples, the limit is %d", n, export.MaxSamples)
@@ -242,6 +334,94 @@ func TestHandler(t *testing.T) {
 		if res.StatusCode != c.status || !strings.Contains(string(body), c.has) {
 			t.Errorf("%s %s: status %d, want %d with %q", c.method, c.path, res.StatusCode, c.status, c.has)
 		}
+	}
+}
+
+// An answer is compressed for other hosts that ask for it, and for this one it is not:
+// the bytes are the same.
+func TestCompression(t *testing.T) {
+	h := export.Handler(collector(unpack(t, "testdata/odd.txtar"), export.Options{}))
+	changing := regexp.MustCompile(`(?m)^rdma_exporter_scrape(s_total|_duration_seconds) .*\n`)
+	var first string
+	for _, c := range []struct {
+		from, accept string
+		zipped       bool
+	}{
+		{"127.0.0.1:5000", "gzip", false},
+		{"[::1]:5000", "gzip", false},
+		{"192.0.2.1:5000", "", false},
+		{"192.0.2.1:5000", "identity, gzip;q=0", false},
+		{"192.0.2.1:5000", "br, zstd", false},
+		{"192.0.2.1:5000", "gzip", true},
+		{"[2001:db8::1]:5000", "deflate, GZIP ; q=0.5", true},
+		{"192.0.2.1:5000", "gzip", true}, // with a writer used before
+	} {
+		req := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		req.RemoteAddr = c.from
+		req.Header.Set("Accept-Encoding", c.accept)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, req)
+		if kind := w.Header().Get("Content-Type"); kind != "text/plain; version=0.0.4; charset=utf-8" {
+			t.Errorf("type %q", kind)
+		}
+		zipped := w.Header().Get("Content-Encoding") == "gzip"
+		var body io.Reader = w.Body
+		if zipped {
+			z, err := gzip.NewReader(w.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body = z
+		}
+		b, err := io.ReadAll(body)
+		if err != nil || zipped != c.zipped {
+			t.Errorf("%s with %q: compressed %v, %v", c.from, c.accept, zipped, err)
+		}
+		got := changing.ReplaceAllString(string(b), "")
+		if first == "" {
+			first = got
+		}
+		if got != first || len(got) < 1000 {
+			t.Errorf("%s with %q: another text, %d bytes", c.from, c.accept, len(got))
+		}
+	}
+}
+
+// So many scrapes wait for the host at a time; others are told so.
+func TestScrapesAreBounded(t *testing.T) {
+	held, reading := make(chan struct{}), make(chan struct{}, 1)
+	h := export.Handler(export.New(func() *snapshot.Snapshot {
+		select {
+		case reading <- struct{}{}:
+		default:
+		}
+		<-held
+		return &snapshot.Snapshot{}
+	}, export.Options{}))
+	get := func() int {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		return w.Code
+	}
+	codes := make(chan int)
+	const n = 10
+	for range n {
+		go func() { codes <- get() }()
+	}
+	<-reading
+	for range n - 4 { // those beyond the limit end while the host is read
+		if code := <-codes; code != http.StatusServiceUnavailable {
+			t.Errorf("status %d", code)
+		}
+	}
+	close(held)
+	for range 4 {
+		if code := <-codes; code != http.StatusOK {
+			t.Errorf("status %d of one within the limit", code)
+		}
+	}
+	if code := get(); code != http.StatusOK {
+		t.Errorf("status %d afterwards", code)
 	}
 }
 

@@ -1,14 +1,15 @@
 package export
 
 import (
+	"compress/gzip"
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"github.com/prometheus/common/expfmt"
 )
 
 // Bounds of the HTTP handler.
@@ -17,18 +18,15 @@ const (
 	scrapeTimeout = 20 * time.Second // then 503; a host's firmware may be slow
 )
 
+// contentType is that of the text format.
+const contentType = "text/plain; version=0.0.4; charset=utf-8"
+
 // Handler answers GET /metrics, /healthz and, with a line of help, /. Nothing else: no
 // method that changes anything, no profile.
 func Handler(c *Collector) http.Handler {
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(c) // a new registry has nothing that it could clash with
-	scrape := promhttp.HandlerFor(reg, promhttp.HandlerOpts{
-		ErrorHandling:       promhttp.ContinueOnError,
-		MaxRequestsInFlight: maxInFlight,
-		Timeout:             scrapeTimeout,
-	})
+	s := &server{collector: c, slots: make(chan struct{}, maxInFlight)}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", scrape)
+	mux.Handle("GET /metrics", http.TimeoutHandler(s, scrapeTimeout, fmt.Sprintf("Reading the host takes more than %v.\n", scrapeTimeout)))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "Verbena exporter: RDMA metrics for Prometheus are at /metrics.")
@@ -36,20 +34,61 @@ func Handler(c *Collector) http.Handler {
 	return mux
 }
 
-// Text writes what one scrape of a collector answers, in Prometheus' text format.
+// Text writes what one scrape of a collector answers.
 func Text(c *Collector, w io.Writer) error {
-	reg := prometheus.NewPedanticRegistry()
-	if err := reg.Register(c); err != nil {
-		return err
+	_, err := w.Write(c.Append(nil))
+	return err
+}
+
+// server answers scrapes.
+type server struct {
+	collector *Collector
+	slots     chan struct{}
+	zips      sync.Pool // of *gzip.Writer
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	default:
+		http.Error(w, fmt.Sprintf("%d scrapes are under way, which is the limit.", maxInFlight), http.StatusServiceUnavailable)
+		return
 	}
-	families, err := reg.Gather()
-	if err != nil {
-		return err
+	text := s.collector.Append(nil)
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	if !compressed(r) {
+		h.Set("Content-Length", strconv.Itoa(len(text)))
+		_, _ = w.Write(text) // that the client has gone is its own affair
+		return
 	}
-	for _, f := range families {
-		if _, err := expfmt.MetricFamilyToText(w, f); err != nil {
-			return err
+	h.Set("Content-Encoding", "gzip")
+	z, ok := s.zips.Get().(*gzip.Writer)
+	if !ok {
+		z, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // a level that there is
+	}
+	defer s.zips.Put(z)
+	z.Reset(w)
+	_, _ = z.Write(text)
+	_ = z.Close()
+}
+
+// compressed reports whether the answer is to be compressed: not for this host itself,
+// whose processor that costs while it saves nobody a network.
+func compressed(r *http.Request) bool {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err == nil && from.Addr().Unmap().IsLoopback() {
+		return false
+	}
+	for _, field := range r.Header.Values("Accept-Encoding") {
+		for coding := range strings.SplitSeq(field, ",") {
+			name, weight, _ := strings.Cut(strings.TrimSpace(coding), ";")
+			name, weight = strings.TrimSpace(name), strings.ReplaceAll(weight, " ", "")
+			if strings.EqualFold(name, "gzip") && strings.Trim(weight, "0.") != "q=" {
+				return true
+			}
 		}
 	}
-	return nil
+	return false
 }

@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/verbena-rdma/verbena/diag/counter"
 	"github.com/verbena-rdma/verbena/diag/snapshot"
 )
@@ -14,7 +12,7 @@ import (
 // digits, the value of the label lane.
 type ethtoolCounter struct {
 	raw    string
-	kind   prometheus.ValueType
+	kind   kind
 	name   string
 	help   string
 	labels []string
@@ -186,7 +184,8 @@ func (s *scrape) ethtool(device, netdev string, c *snapshot.Counter) {
 		if !ok {
 			continue
 		}
-		labels := append([]string{device, netdev}, e.values...)
+		var room [5]string
+		labels := append(append(room[:0], device, netdev), e.values...)
 		switch len(e.labels) - len(e.values) {
 		case 1:
 			if digits == "" {

@@ -5,28 +5,19 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/verbena-rdma/verbena/diag/snapshot"
 )
 
 // scrape is one answer in the making.
 type scrape struct {
-	desc       *descs
-	ch         chan<- prometheus.Metric
-	seen       map[string]struct{} // name and labels of every sample: one twice would spoil the answer
-	key        []byte
+	page       *page
 	unreadable int
 	leftOut    int
 }
 
-func newScrape(d *descs, ch chan<- prometheus.Metric) *scrape {
-	return &scrape{desc: d, ch: ch, seen: map[string]struct{}{}}
-}
-
-// sample sends one sample. A second one with the same labels is left out.
+// sample adds one sample. A second one with the same labels is left out.
 func (s *scrape) sample(name string, value float64, labels ...string) {
-	if len(s.seen) >= MaxSamples {
+	if len(s.page.seen) >= MaxSamples {
 		s.leftOut++
 		return
 	}
@@ -34,26 +25,19 @@ func (s *scrape) sample(name string, value float64, labels ...string) {
 }
 
 func (s *scrape) always(name string, value float64, labels ...string) {
-	d, ok := s.desc.by[name]
-	if !ok {
+	d, ok := s.page.desc.by[name]
+	if !ok || len(labels) != len(d.labels) {
 		return
 	}
-	s.key = append(s.key[:0], name...)
 	for i := range labels {
 		labels[i] = label(labels[i])
-		s.key = append(append(s.key, 0), labels[i]...)
 	}
-	if _, twice := s.seen[string(s.key)]; twice {
+	if !s.page.add(d, value, labels) {
 		s.leftOut++
-		return
-	}
-	s.seen[string(s.key)] = struct{}{}
-	if m, err := prometheus.NewConstMetric(d.desc, d.kind, value, labels...); err == nil {
-		s.ch <- m
 	}
 }
 
-// reading sends a reading times a factor, or counts why not.
+// reading adds a reading times a factor, or counts why not.
 func (s *scrape) reading(name string, v snapshot.Value[uint64], factor float64, labels ...string) {
 	if n, ok := v.Get(); ok {
 		s.sample(name, scaled(n, factor), labels...)
