@@ -37,6 +37,8 @@ type Query struct {
 // one that was opened first keeps it, others get the number of their process behind
 // it, vrb_lo-4711, and if that is not enough a count, vrb_lo-4711-2.
 //
+// Strings have no control characters, whatever a process says.
+//
 // A process that cannot be asked gives a device without a name, whose Attr says why.
 // The error matches fs.ErrNotExist where there are no such sockets at all.
 func Devices(q Query) ([]snapshot.Device, error) {
@@ -136,7 +138,7 @@ func ask(c *net.UnixConn, name string, line []byte, until time.Time, budget *ato
 		return fail("the answer is longer than %d bytes", MaxAnswer)
 	}
 	var a answer
-	switch err := json.Unmarshal(bytes.TrimSpace(b), &a); {
+	switch err := json.Unmarshal(snapshot.CleanJSON(bytes.TrimSpace(b), false), &a); {
 	case err != nil:
 		return fail("the answer is no JSON of version %d", Version)
 	case a.Error != "":
@@ -172,7 +174,7 @@ func (m *metered) Read(b []byte) (int, error) {
 // commOf names a process: by proc where that can be, else as it does itself.
 func commOf(pid int, said string) string {
 	if b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm"); err == nil {
-		return strings.TrimSuffix(string(b), "\n")
+		return snapshot.CleanText(strings.TrimSuffix(string(b), "\n"))
 	}
 	return said
 }

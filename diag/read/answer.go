@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strconv"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/verbena-rdma/verbena/diag/snapshot"
 	"github.com/verbena-rdma/verbena/diag/source"
@@ -38,7 +35,7 @@ func (r *reader) raw(query string) (b []byte, reason string, ok bool) {
 	if err != nil {
 		return nil, why(err), false
 	}
-	return cleanJSON(b, query == source.QueryIPTables || query == source.QueryIP6Tables), "", true
+	return snapshot.CleanJSON(b, query == source.QueryIPTables || query == source.QueryIP6Tables), "", true
 }
 
 // ask returns the answer to a query. What is refused for lack of privilege or support
@@ -57,6 +54,29 @@ func ask[T any](r *reader, query string) snapshot.Value[T] {
 	var v T
 	if err := json.Unmarshal(b, &v); err != nil {
 		return unread[T](r, query, jsonError(err))
+	}
+	return snapshot.Known(v)
+}
+
+// tell is ask for what a source may have as values already, with clean texts: then
+// nothing is written and read as JSON in between.
+func tell[T any](r *reader, query string) snapshot.Value[T] {
+	t, ok := r.src.(source.Teller)
+	if !ok {
+		return ask[T](r, query)
+	}
+	if err := r.spend(); err != nil {
+		return refused[T](r, query, err.Error())
+	}
+	answer, err := t.Tell(query)
+	v, ok := answer.(T)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return snapshot.Value[T]{}
+	case err != nil:
+		return refused[T](r, query, why(err))
+	case !ok: // not as a value
+		return ask[T](r, query)
 	}
 	return snapshot.Known(v)
 }
@@ -117,83 +137,4 @@ func jsonError(err error) string {
 		return fmt.Sprintf("the answer has a JSON %.40s at byte %d where %s should be", t.Value, t.Offset, t.Type)
 	}
 	return "the answer is cut: " + err.Error()
-}
-
-// cleanJSON replaces what is not printable, escaped or not, by a question mark: strings
-// of answers reach terminals. Tabs become spaces, and so do ends of lines unless the
-// answer is a text of lines.
-func cleanJSON(b []byte, lines bool) []byte {
-	plain := true
-	for _, c := range b {
-		if c >= 0x7f || c == '\\' {
-			plain = false
-			break
-		}
-	}
-	if plain {
-		return b
-	}
-	out := make([]byte, 0, len(b))
-	for i := 0; i < len(b); {
-		n := 1
-		switch {
-		case b[i] == '\\' && i+1 < len(b):
-			n = escaped(b[i:])
-			out = append(out, escape(b[i:i+n], lines)...)
-		case b[i] >= 0x7f:
-			var r rune
-			if r, n = utf8.DecodeRune(b[i:]); printable(r) {
-				out = append(out, b[i:i+n]...)
-			} else {
-				out = append(out, '?')
-			}
-		default:
-			out = append(out, b[i])
-		}
-		i += n
-	}
-	return out
-}
-
-// escaped is the length of the escape that a text begins with; that of a character of
-// two halves has both.
-func escaped(b []byte) int {
-	if b[1] != 'u' || len(b) < 6 {
-		return 2
-	}
-	if utf16.IsSurrogate(hexRune(b[2:6])) && len(b) >= 12 && b[6] == '\\' && b[7] == 'u' && utf16.IsSurrogate(hexRune(b[8:12])) {
-		return 12
-	}
-	return 6
-}
-
-// escape is what stands for an escape.
-func escape(b []byte, lines bool) []byte {
-	switch {
-	case b[1] == 'n' && lines:
-		return b
-	case b[1] == 'n' || b[1] == 'r' || b[1] == 't':
-		return []byte{' '}
-	case b[1] == 'b' || b[1] == 'f':
-		return []byte{'?'}
-	case len(b) == 12:
-		if printable(utf16.DecodeRune(hexRune(b[2:6]), hexRune(b[8:12]))) {
-			return b
-		}
-		return []byte{'?'}
-	case len(b) == 6:
-		if r := hexRune(b[2:6]); r >= 0 && !printable(r) {
-			return []byte{'?'}
-		}
-	}
-	return b
-}
-
-// hexRune is the character of four hexadecimal digits; -1 if they are none.
-func hexRune(b []byte) rune {
-	n, err := strconv.ParseUint(string(b), 16, 16)
-	if err != nil {
-		return -1
-	}
-	return rune(n)
 }

@@ -104,11 +104,11 @@ func (r *reader) own() {
 // held asks for devices that processes hold.
 func (r *reader) held() []snapshot.Device {
 	if r.opt.NoResources || r.opt.OwnCounts {
-		if v := ask[[]snapshot.Device](r, source.QueryVerbenaCounts); !v.IsZero() {
+		if v := tell[[]snapshot.Device](r, source.QueryVerbenaCounts); !v.IsZero() {
 			return v.Or(nil)
 		}
 	}
-	return ask[[]snapshot.Device](r, source.QueryVerbena).Or(nil)
+	return tell[[]snapshot.Device](r, source.QueryVerbena).Or(nil)
 }
 
 func (r *reader) device(name string, asked snapshot.Device) snapshot.Device {

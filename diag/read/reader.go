@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/verbena-rdma/verbena/diag/snapshot"
 	"github.com/verbena-rdma/verbena/diag/source"
@@ -167,29 +166,11 @@ func (r *reader) link(name string) string {
 	return target[strings.LastIndexByte(target, '/')+1:]
 }
 
-// printable reports whether a character may stand in a value: it is valid, and neither
-// steers a terminal, ends a line, turns the direction of text nor is unseen.
-func printable(r rune) bool { return r != utf8.RuneError && unicode.IsPrint(r) }
-
 // clean makes text fit for a line: printable characters, valid UTF-8, bounded, no space
 // around it.
 func clean(s string) string {
 	s = strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == 0 })
-	plain := true
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] >= 0x7f {
-			plain = false
-			break
-		}
-	}
-	if !plain {
-		s = strings.Map(func(r rune) rune {
-			if !printable(r) {
-				return '?'
-			}
-			return r
-		}, s)
-	}
+	s = snapshot.CleanText(s)
 	if len(s) > maxText {
 		s = strings.ToValidUTF8(s[:maxText], "")
 	}

@@ -83,9 +83,15 @@ func readBoth[T any](t *testing.T, text string) {
 func TestCountersAreWrittenAndReadAsEncodingJSONDoes(t *testing.T) {
 	count := func(name string, v uint64) Counter { return Counter{name, Known(v)} }
 	for _, c := range []Counters{
-		nil, {}, {count("a", 1)}, {count("a", 0), count("b", math.MaxUint64), count("c", 1e18)},
-		{count("a", 1), {"b", Unreadable[uint64]("N/A (no PMA)")}, count("c", 3)}, {{"a", Value[uint64]{}}},
-		{count(`odd "name"`, 1)}, {count("ü<", 2)}, {count("", 3)},
+		nil,
+		{},
+		{count("a", 1)},
+		{count("a", 0), count("b", math.MaxUint64), count("c", 1e18)},
+		{count("a", 1), {"b", Unreadable[uint64]("N/A (no PMA)")}, count("c", 3)},
+		{{"a", Value[uint64]{}}},
+		{count(`odd "name"`, 1)},
+		{count("ü<", 2)},
+		{count("", 3)},
 	} {
 		want, got := asPlain(t, plainCounters(c)), asPlain(t, c)
 		if got != want {

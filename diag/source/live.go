@@ -19,6 +19,7 @@ type LiveConfig struct {
 	DevRoot   string // instead of /dev
 	App       AppConfig
 	// Extra are answers to further queries, such as QueryVerbena, asked anew each time.
+	// Their strings have no control characters.
 	Extra map[string]func() (any, error)
 }
 
@@ -171,6 +172,21 @@ func (l *Live) Ask(query string) ([]byte, error) {
 		return nil, failureOf(fmt.Sprintf("the answer is longer than the limit of %d bytes", MaxAnswer))
 	}
 	return b, nil
+}
+
+// Tell implements Teller: for the queries of LiveConfig.Extra.
+func (l *Live) Tell(query string) (any, error) {
+	f, ok := l.cfg.Extra[query]
+	if !ok {
+		return nil, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	answer, err := f()
+	if err != nil {
+		return nil, Failed(err)
+	}
+	return answer, nil
 }
 
 func (l *Live) answer(query string) (any, error) {

@@ -25,3 +25,12 @@ type Source interface {
 	// path: the package's Query constants list them with the types of their answers.
 	Ask(query string) ([]byte, error)
 }
+
+// Teller is a source that has some answers as values of the type that the query's constant
+// names, so that nobody has to write and read them as JSON.
+type Teller interface {
+	// Tell returns the answer to a query, given to the caller, or nil without an error for
+	// a query that is to be asked with Ask. Strings have no control characters. Errors are
+	// those of Ask.
+	Tell(query string) (any, error)
+}

@@ -1,4 +1,4 @@
-package read
+package snapshot
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ func FuzzCleanJSON(f *testing.F) {
 	f.Add([]byte(`{"a":"\u001b[31m\n\\","b\ud83d\ude00":["\u202e"]}`))
 	f.Add([]byte("\"\x7f\xff\u0085\u202e\\ud800\\\""))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		out := cleanJSON(b, false)
+		out := CleanJSON(b, false)
 		if json.Valid(b) && !json.Valid(out) {
 			t.Fatalf("%q is JSON, %q is not", b, out)
 		}
