@@ -160,6 +160,8 @@ type Adapter struct {
 	flows      []datagramFlow // allocated when datagrams are marked
 	tcount     transport.Counters
 
+	census QPCensus
+
 	cc *congestion // DCQCN of queue pairs that have none of their own; nil is off
 	*common
 	shard  uint32 // which of common.shards this is

@@ -208,6 +208,7 @@ func (a *Adapter) createQP(cfg QPConfig, qpn ib.QPN) (*QP, error) {
 		return fail("type", cfg.Type, "", ErrUnsupported)
 	}
 	a.qps.put(q)
+	*a.counted(q)++
 	a.nqp++
 	refs.qps++
 	cfg.SendCQ.join(q)
@@ -343,6 +344,7 @@ func (a *Adapter) DestroyQP(now clock.Time, q *QP) error {
 	q.eng.Modify(now, &ib.QPAttr{Mask: ib.AttrState, State: ib.Reset})
 	q.forget(now)
 	q.flags |= qpGone
+	*a.counted(q)--
 	q.state.store(ib.Reset)
 	a.timers.remove(q)
 	a.qps.remove(q)

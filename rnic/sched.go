@@ -157,7 +157,7 @@ func (a *Adapter) look(now clock.Time, q *QP) {
 // to be called.
 func (a *Adapter) place(now clock.Time, q *QP) {
 	if s := q.eng.State(); s != q.state.load() {
-		q.state.store(s)
+		a.setState(q, s)
 	}
 	due, at := q.eng.Deadline(), q.eng.SendAt()
 	if at != clock.Never {

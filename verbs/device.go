@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
-	"net"
 	"net/netip"
 	"strings"
 	"sync"
@@ -126,6 +125,7 @@ type Device struct {
 	mu     sync.Mutex
 	ended  bool // Close has gone through the children
 	kids   map[child]struct{}
+	made   [kinds]uint64 // kids by kind
 }
 
 // child is what was made of a device and ends with it.
@@ -446,9 +446,9 @@ func (d *Device) Port() PortAttr {
 	if d.netdev != "" {
 		p.SpeedMbps = speedMbps(d.netdev)
 		p.State = PortDown
-		if i, err := net.InterfaceByName(d.netdev); err == nil {
-			p.LinkMTU = i.MTU
-			if i.Flags&net.FlagUp != 0 && i.Flags&net.FlagRunning != 0 {
+		if mtu, running, ok := linkOf(d.netdev); ok {
+			p.LinkMTU = mtu
+			if running {
 				p.State = PortActive
 			}
 		}
@@ -516,6 +516,7 @@ func (d *Device) Close() error {
 	d.ended = true
 	kids := d.kids
 	d.kids = nil
+	d.made = [kinds]uint64{}
 	d.mu.Unlock()
 	for k := range kids {
 		k.kill()
@@ -543,6 +544,7 @@ func (d *Device) adopt(k child) bool {
 	ended := d.ended
 	if !ended {
 		d.kids[k] = struct{}{}
+		d.made[childKind(k)]++
 	}
 	d.mu.Unlock()
 	if ended {
@@ -554,7 +556,10 @@ func (d *Device) adopt(k child) bool {
 func (d *Device) disown(k child) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.kids, k)
+	if _, ours := d.kids[k]; ours {
+		delete(d.kids, k)
+		d.made[childKind(k)]--
+	}
 }
 
 // release closes k by f. did reports that this call has closed it: k was open,

@@ -64,7 +64,12 @@ func (d *Device) Snapshot(resources bool) snapshot.Device {
 		Protocol: snapshot.Known("roce"), NodeGUID: snapshot.Known(guid), SysImageGUID: snapshot.Known(guid),
 		NodeDesc: snapshot.Known("verbena"), Attr: snapshot.Known(attributes(&at)), PID: os.Getpid(),
 	}
-	links := d.LinkCounters()
+	each := make([]link.Counters, len(d.shards))
+	var links link.Counters
+	for i, e := range d.shards {
+		each[i] = e.link.Counters()
+		links.Add(each[i])
+	}
 	s.Ports = []snapshot.Port{d.portSnapshot(&links)}
 	var cmIDs []snapshot.CMID
 	if f := d.cmIDs.Load(); f != nil {
@@ -82,9 +87,9 @@ func (d *Device) Snapshot(resources bool) snapshot.Device {
 	s.Resources = map[string]uint64{
 		"qp": n.qps, "cq": n.cqs, "mr": n.mrs, "pd": n.pds, "srq": n.srqs, "cm_id": uint64(len(cmIDs)), "ctx": 1,
 	}
-	for i, e := range d.shards {
-		links := e.link.Counters()
-		s.Queues = append(s.Queues, snapshot.Queue{Index: i, QPs: n.byShard[i], Counters: linkCounters(&links)})
+	s.Queues = make([]snapshot.Queue, len(each))
+	for i := range each {
+		s.Queues[i] = snapshot.Queue{Index: i, QPs: n.byShard[i], Counters: linkCounters(&each[i])}
 	}
 	s.Faults = d.faultList()
 	if resources {
@@ -144,6 +149,7 @@ func (d *Device) portSnapshot(links *link.Counters) snapshot.Port {
 	if stats == nil {
 		return p
 	}
+	p.HWCounters = make(snapshot.Counters, 0, len(stats)+16)
 	for _, c := range stats {
 		p.HWCounters = append(p.HWCounters, snapshot.Counter{Name: c.Name, Value: snapshot.Known(c.Value)})
 	}
@@ -161,8 +167,7 @@ func (d *Device) portSnapshot(links *link.Counters) snapshot.Port {
 
 // linkCounters names what a link has counted.
 func linkCounters(c *link.Counters) snapshot.Counters {
-	var out snapshot.Counters
-	for _, x := range []struct {
+	all := [...]struct {
 		name string
 		v    uint64
 	}{
@@ -177,7 +182,9 @@ func linkCounters(c *link.Counters) snapshot.Counters {
 		{"link_tx_too_long", c.TxTooLong},
 		{"link_tx_unresolved", c.TxUnresolved},
 		{"link_wait_calls", c.WaitCalls},
-	} {
+	}
+	out := make(snapshot.Counters, 0, len(all))
+	for _, x := range all {
 		out = append(out, snapshot.Counter{Name: x.name, Value: snapshot.Known(x.v)})
 	}
 	return out

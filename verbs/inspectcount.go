@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/diag/snapshot"
 	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/rnic"
 )
 
 // census is how many objects were made of a device.
@@ -22,33 +24,54 @@ type qpGroup struct {
 	state ib.QPState
 }
 
-// count counts without a list: an exporter asks often, and a device may have thousands.
+// kind is a kind of what can be made of a device, as far as it is counted.
+type kind uint8
+
+const (
+	kindOther kind = iota
+	kindCQ
+	kindMR
+	kindPD
+	kindSRQ
+	kinds
+)
+
+func childKind(k child) kind {
+	switch k.(type) {
+	case *CQ:
+		return kindCQ
+	case *MR:
+		return kindMR
+	case *PD:
+		return kindPD
+	case *SRQ:
+		return kindSRQ
+	}
+	return kindOther
+}
+
+// count counts without a walk: an exporter asks often, and a device may have thousands.
+// Queue pairs are counted where their states change, in the adapters.
 func (d *Device) count() census {
 	n := census{byShard: make([]int, len(d.shards)), byState: map[qpGroup]uint64{}}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	last, run := qpGroup{}, uint64(0) // most queue pairs are like the one before
-	for k := range d.kids {
-		switch k := k.(type) {
-		case *QP:
-			n.qps++
-			n.byShard[k.shard.index]++
-			if g := (qpGroup{k.Type(), k.Num() == ib.QPGSI, k.qp.State()}); g != last {
-				n.byState[last] += run
-				last, run = g, 0
+	for i, e := range d.shards {
+		var c rnic.QPCensus
+		_ = e.drv.Do(func(clock.Time) { c = e.adapter.QPCensus() })
+		for t := range c {
+			for state, count := range c[t] {
+				if count == 0 {
+					continue
+				}
+				g := qpGroup{ib.QPType(t), ib.QPType(t) == rnic.CensusGSI, ib.QPState(state)}
+				n.byState[g] += uint64(count)
+				n.byShard[i] += int(count)
+				n.qps += uint64(count)
 			}
-			run++
-		case *CQ:
-			n.cqs++
-		case *MR:
-			n.mrs++
-		case *PD:
-			n.pds++
-		case *SRQ:
-			n.srqs++
 		}
 	}
-	n.byState[last] += run
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n.cqs, n.mrs, n.pds, n.srqs = d.made[kindCQ], d.made[kindMR], d.made[kindPD], d.made[kindSRQ]
 	return n
 }
 
