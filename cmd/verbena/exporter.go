@@ -50,6 +50,11 @@ func (a app) exporterCommand() *cobra.Command {
 	return c
 }
 
+// options say what of a host a scrape needs.
+func (s *exporterFlags) options() read.Options {
+	return read.Options{Exclude: s.exclude, NoSystem: true, NoApp: true, NoAttr: true, Counters: true, OwnCounts: s.perQP == 0}
+}
+
 func (a app) exporter(ctx context.Context, s *exporterFlags) error {
 	if s.perQP < 0 || s.perQP > export.MaxQPs {
 		return fmt.Errorf("--per-qp is %d, must be 0 to %d", s.perQP, export.MaxQPs)
@@ -59,7 +64,7 @@ func (a app) exporter(ctx context.Context, s *exporterFlags) error {
 		return err
 	}
 	defer live.Close()
-	opt := read.Options{Exclude: s.exclude, NoSystem: true, NoApp: true, NoAttr: true, Counters: true, OwnCounts: s.perQP == 0}
+	opt := s.options()
 	c := export.New(func() *snapshot.Snapshot { return read.Host(live, opt) },
 		export.Options{Compat: s.compat, PerQP: s.perQP, Version: buildVersion()})
 	if s.once {

@@ -83,6 +83,18 @@ func Devices(q Query) ([]snapshot.Device, error) {
 		}()
 	}
 	wait.Wait()
+	comms := map[int]string{} // most processes have several devices
+	for i := range all {
+		if d := &all[i].device; d.PID != 0 {
+			comm, known := comms[d.PID]
+			if !known {
+				comm = commOf(d.PID, d.Comm)
+				comms[d.PID] = comm
+			}
+			d.Comm = comm
+			owner(d)
+		}
+	}
 	out := sorted(all)
 	if left > 0 {
 		out = append(out, failed(fmt.Sprintf("%d more devices are not asked: %d are the limit", left, MaxServers)))
@@ -147,8 +159,7 @@ func ask(c *net.UnixConn, name string, line []byte, until time.Time, budget *ato
 		return fail("the answer of version %d names no device", a.Version)
 	}
 	d := *a.Device
-	d.Kind, d.PID, d.Comm = snapshot.Verbena, pid, commOf(pid, a.Comm)
-	owner(&d)
+	d.Kind, d.PID, d.Comm = snapshot.Verbena, pid, a.Comm
 	return told{ok: true, opened: a.Opened, device: d, bytes: len(b), values: bytes.Count(b, []byte(","))}
 }
 

@@ -75,6 +75,7 @@ func (s *scrape) port(d *snapshot.Device, p *snapshot.Port) {
 		s.reading("rdma_port_raw_total", c.Value, 1, at[0], at[1], at[2], c.Name)
 	}
 	s.hardware(counter.Of(d), p.HWCounters, at)
+	s.hardware(counter.Of(d), onlyNetlink(p), at)
 	if d.Kind == snapshot.Verbena {
 		pfc := counter.PFCOfPort(p)
 		for prio := range 8 {
@@ -82,6 +83,16 @@ func (s *scrape) port(d *snapshot.Device, p *snapshot.Port) {
 			s.pause(at[0], at[2], "tx", prio, &pfc.Tx[prio])
 		}
 	}
+}
+
+// onlyNetlink are the counters of a port that have no file: those that are optional.
+func onlyNetlink(p *snapshot.Port) (all snapshot.Counters) {
+	for i := range p.Statistics {
+		if c := &p.Statistics[i]; p.HWCounters.Get(c.Name).IsZero() {
+			all = append(all, *c)
+		}
+	}
+	return all
 }
 
 // hardware sends hw_counters: each under the driver's name, and those that have one

@@ -34,7 +34,7 @@ func (r *reader) interfaces() *interfaces {
 		r.problem(classNet, unread)
 	}
 	names = slices.DeleteFunc(names, func(n string) bool { return n == "bonding_masters" })
-	links := ask[[]snapshot.Netdev](r, source.QueryNetdevs)
+	links := tell[[]snapshot.Netdev](r, source.QueryNetdevs)
 	ours := &interfaces{asked: map[string]snapshot.Netdev{}, known: links.IsKnown(), strange: map[string]string{}}
 	var order []string
 	for _, d := range links.Or(nil) {

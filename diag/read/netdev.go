@@ -76,7 +76,10 @@ func (r *reader) counted(all *interfaces) {
 		if !stats.IsKnown() && !stats.IsZero() {
 			d.Why = stats.Why()
 		}
-		v := ask[snapshot.DCB](r, fmt.Sprintf(source.QueryDCB, n))
+		v := ask[snapshot.DCB](r, fmt.Sprintf(source.QueryPFC, n))
+		if v.IsZero() {
+			v = ask[snapshot.DCB](r, fmt.Sprintf(source.QueryDCB, n))
+		}
 		d.DCB.PFC = v.Or(snapshot.DCB{}).PFC
 		r.snap.Netdevs = append(r.snap.Netdevs, d)
 	}

@@ -139,6 +139,9 @@ func (r *reader) gids(p *snapshot.Port, dir string) {
 	slices.SortFunc(names, snapshot.Natural)
 	p.GIDSlots = snapshot.Known(len(names))
 	for _, name := range names {
+		if n := len(p.GIDs); r.opt.Counters && n > 0 && p.GIDs[n-1].Netdev.Or("") != "" {
+			break // that was the question
+		}
 		i, err := strconv.Atoi(name)
 		if err != nil || i < 0 {
 			r.problem(dir+"gids", fmt.Sprintf("%.40q is no index", name))

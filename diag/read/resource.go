@@ -12,6 +12,9 @@ import (
 // kernel's and the rdma tool's.
 func (r *reader) resources(d *snapshot.Device) {
 	d.QPs = rows[snapshot.QP](r, source.QueryQPs, d.Name)
+	if r.opt.Counters { // nobody counts by them
+		return
+	}
 	d.CQs = rows[snapshot.CQ](r, source.QueryCQs, d.Name)
 	d.MRs = rows[snapshot.MR](r, source.QueryMRs, d.Name)
 	d.PDs = rows[snapshot.PD](r, source.QueryPDs, d.Name)

@@ -41,6 +41,7 @@ type Live struct {
 	clients clients
 	index   map[string]int // RDMA devices by name
 	comms   map[int]string // names of processes
+	noRDMA  bool           // the kernel had no RDMA when it was last asked for devices
 }
 
 // NewLive opens this host. The error names the directory that cannot be opened; that
@@ -174,17 +175,24 @@ func (l *Live) Ask(query string) ([]byte, error) {
 	return b, nil
 }
 
-// Tell implements Teller: for the queries of LiveConfig.Extra.
+// Tell implements Teller: for the queries of LiveConfig.Extra, and for interfaces unless
+// one has a name with control characters.
 func (l *Live) Tell(query string) (any, error) {
-	f, ok := l.cfg.Extra[query]
-	if !ok {
+	_, extra := l.cfg.Extra[query]
+	if !extra && query != QueryNetdevs {
 		return nil, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	answer, err := f()
+	answer, err := l.answer(query)
 	if err != nil {
 		return nil, Failed(err)
+	}
+	netdevs, _ := answer.([]snapshot.Netdev)
+	for i := range netdevs {
+		if n := netdevs[i].Name; n != snapshot.CleanText(n) {
+			return nil, nil
+		}
 	}
 	return answer, nil
 }

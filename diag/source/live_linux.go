@@ -81,10 +81,13 @@ func (l *Live) kernel(query string) (any, error) {
 	if name, rest, ok := parts(query, "ethtool/"); ok {
 		return l.ethtool(name, rest)
 	}
-	if name, _, ok := parts(query, "dcb/"); ok {
+	if name, what, ok := parts(query, "dcb/"); ok {
 		c, err := opened(&l.clients.dcb, dcbnl.Open)
 		if err != nil {
 			return nil, err
+		}
+		if what == "pfc" {
+			return c.PFC(name)
 		}
 		return c.Get(name)
 	}
@@ -149,9 +152,14 @@ func (l *Live) ethtool(ifname, what string) (any, error) {
 // rdma answers the queries of the RDMA subsystem. A kernel without it has no such
 // netlink family; then the host does not have the thing.
 func (l *Live) rdma(query string) (any, error) {
+	first := query == QueryDevices || query == QuerySubsystem
+	if l.noRDMA && !first {
+		return nil, ErrNoEntry
+	}
 	c, err := opened(&l.clients.rdma, func() (*nldev.Client, error) { return nldev.Open(l.comm) })
+	l.noRDMA = err != nil && errors.Is(Failed(err), Failure("EPROTONOSUPPORT"))
 	if err != nil {
-		if errors.Is(Failed(err), Failure("EPROTONOSUPPORT")) {
+		if l.noRDMA {
 			return nil, ErrNoEntry
 		}
 		return nil, err

@@ -38,6 +38,9 @@ const (
 	QueryHash     = "ethtool/%s/hash/%s"  // snapshot.Hash; the second is a flow type, udp4 or udp6
 
 	QueryDCB = "dcb/%s" // snapshot.DCB
+	// The same of which only PFC matters, for those who ask every second. Who has no answer
+	// to it is asked for QueryDCB.
+	QueryPFC = "dcb/%s/pfc"
 
 	QueryNetdevs    = "ip/link"  // []snapshot.Netdev: name, index, states, MTU, MAC, master, parent, VLAN
 	QueryAddresses  = "ip/addr"  // map[interface][]snapshot.Address

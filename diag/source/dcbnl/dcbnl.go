@@ -67,6 +67,14 @@ func (c *Client) Get(ifname string) (snapshot.DCB, error) {
 	return dcb, nil
 }
 
+// PFC returns what an interface has in the IEEE standard's terms, PFC among it: one question
+// where Get has two.
+func (c *Client) PFC(ifname string) (snapshot.DCB, error) {
+	var dcb snapshot.DCB
+	err := c.ask(cmdIEEEGet, ifname, &dcb)
+	return dcb, err
+}
+
 // request is a dcbmsg with the name of the interface.
 func request(cmd byte, ifname string) []byte {
 	b := []byte{0, cmd, 0, 0}

@@ -11,52 +11,17 @@ import (
 
 var operStates = []string{"unknown", "notpresent", "down", "lowerlayerdown", "testing", "dormant", "up"}
 
+// refs are the indices of the interfaces that an interface names.
+type refs struct{ link, master int }
+
 // Links returns the interfaces of the namespace.
 func (c *Client) Links() ([]snapshot.Netdev, error) {
-	const (
-		address, ifname, mtu, link, master, operstate, linkinfo = 1, 3, 4, 5, 10, 16, 18
-		stats64, carrier, carrierChanges, carrierDown           = 23, 33, 35, 48
-	)
-	type refs struct{ link, master int }
 	all := []snapshot.Netdev{}
 	var ref []refs
 	names := map[int]string{}
 	err := c.dump(getLink, make([]byte, 16), func(fixed []byte, d *netlink.AttributeDecoder) {
-		var n snapshot.Netdev
-		var r refs
-		index := int(binary.NativeEndian.Uint32(fixed[4:]))
-		n.Index = snapshot.Known(index)
-		for d.Next() {
-			switch d.Type() {
-			case address:
-				if b := d.Bytes(); len(b) > 0 {
-					n.MAC = snapshot.Known(net.HardwareAddr(b).String())
-				}
-			case ifname:
-				n.Name = d.String()
-			case mtu:
-				n.MTU = snapshot.Known(int(d.Uint32()))
-			case link:
-				r.link = int(d.Uint32())
-			case master:
-				r.master = int(d.Uint32())
-			case operstate:
-				if s := int(d.Uint8()); s < len(operStates) {
-					n.OperState = snapshot.Known(operStates[s])
-				}
-			case stats64:
-				n.Statistics = statistics(d.Bytes())
-			case carrier:
-				n.Carrier = snapshot.Known(d.Uint8() != 0)
-			case carrierChanges:
-				n.CarrierChanges = snapshot.Known(uint64(d.Uint32()))
-			case carrierDown:
-				n.CarrierDownCount = snapshot.Known(uint64(d.Uint32()))
-			case linkinfo:
-				d.Nested(func(d *netlink.AttributeDecoder) error { linkInfo(d, &n); return nil })
-			}
-		}
-		names[index] = n.Name
+		n, r := one(fixed, d)
+		names[n.Index.Or(0)] = n.Name
 		all, ref = append(all, n), append(ref, r)
 	})
 	if err != nil {
@@ -64,15 +29,60 @@ func (c *Client) Links() ([]snapshot.Netdev, error) {
 	}
 	c.names = names
 	for i := range all {
-		if n, ok := names[ref[i].master]; ok {
-			all[i].Master = snapshot.Known(n)
-		}
-		// The other end of a veth is its link too; only VLANs have a parent here.
-		if n, ok := names[ref[i].link]; ok && all[i].VLAN.IsKnown() {
-			all[i].Parent = snapshot.Known(n)
-		}
+		relate(&all[i], ref[i], names)
 	}
 	return all, nil
+}
+
+// relate names the interfaces that an interface names.
+func relate(n *snapshot.Netdev, r refs, names map[int]string) {
+	if name, ok := names[r.master]; ok {
+		n.Master = snapshot.Known(name)
+	}
+	// The other end of a veth is its link too; only VLANs have a parent here.
+	if name, ok := names[r.link]; ok && n.VLAN.IsKnown() {
+		n.Parent = snapshot.Known(name)
+	}
+}
+
+// one reads one interface.
+func one(fixed []byte, d *netlink.AttributeDecoder) (n snapshot.Netdev, r refs) {
+	const (
+		address, ifname, mtu, link, master, operstate, linkinfo = 1, 3, 4, 5, 10, 16, 18
+		stats64, carrier, carrierChanges, carrierDown           = 23, 33, 35, 48
+	)
+	n.Index = snapshot.Known(int(binary.NativeEndian.Uint32(fixed[4:])))
+	for d.Next() {
+		switch d.Type() {
+		case address:
+			if b := d.Bytes(); len(b) > 0 {
+				n.MAC = snapshot.Known(net.HardwareAddr(b).String())
+			}
+		case ifname:
+			n.Name = d.String()
+		case mtu:
+			n.MTU = snapshot.Known(int(d.Uint32()))
+		case link:
+			r.link = int(d.Uint32())
+		case master:
+			r.master = int(d.Uint32())
+		case operstate:
+			if s := int(d.Uint8()); s < len(operStates) {
+				n.OperState = snapshot.Known(operStates[s])
+			}
+		case stats64:
+			n.Statistics = statistics(d.Bytes())
+		case carrier:
+			n.Carrier = snapshot.Known(d.Uint8() != 0)
+		case carrierChanges:
+			n.CarrierChanges = snapshot.Known(uint64(d.Uint32()))
+		case carrierDown:
+			n.CarrierDownCount = snapshot.Known(uint64(d.Uint32()))
+		case linkinfo:
+			d.Nested(func(d *netlink.AttributeDecoder) error { linkInfo(d, &n); return nil })
+		}
+	}
+	return n, r
 }
 
 // statistics reads what begins a struct rtnl_link_stats64: eight numbers that the kernel
