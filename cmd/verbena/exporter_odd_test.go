@@ -25,9 +25,9 @@ func scraped(t *testing.T, src source.Source, opt read.Options) string {
 	return b.String()
 }
 
-// recorded opens a tree: lines "name = content", or "name ! why it cannot be read", of
+// oddTree opens a tree: lines "name = content", or "name ! why it cannot be read", of
 // files below sys/class/infiniband.
-func recorded(t *testing.T, tree string) source.Source {
+func oddTree(t *testing.T, tree string) source.Source {
 	t.Helper()
 	var b strings.Builder
 	for line := range strings.Lines(tree) {
@@ -109,7 +109,7 @@ func TestExporterSurvivesOddFiles(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := scraped(t, recorded(t, healthy+c.tree), (&exporterFlags{}).options())
+			got := scraped(t, oddTree(t, healthy+c.tree), (&exporterFlags{}).options())
 			for _, want := range append(c.has, `rdma_hw_raw_total{device="d",netdev="`) {
 				if !strings.Contains(got, want) {
 					t.Errorf("no %s in\n%s", want, got)
@@ -129,7 +129,7 @@ func TestExporterSurvivesOddFiles(t *testing.T) {
 
 // Of a device that is excluded not a file is touched, whatever it would answer.
 func TestExporterLeavesExcludedDevicesAlone(t *testing.T) {
-	src := &touched{Source: recorded(t, "d/node_type = 1: CA\ne/node_type = 1: CA\ne/ports/1/state = 4: ACTIVE\ne/ports/1/counters/symbol_error = 1\n")}
+	src := &touched{Source: oddTree(t, "d/node_type = 1: CA\ne/node_type = 1: CA\ne/ports/1/state = 4: ACTIVE\ne/ports/1/counters/symbol_error = 1\n")}
 	got := scraped(t, src, (&exporterFlags{exclude: []string{"e"}}).options())
 	if strings.Contains(got, `device="e"`) || !strings.Contains(got, `device="d"`) {
 		t.Error(got)
