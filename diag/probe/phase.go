@@ -207,16 +207,6 @@ func (p *prober) measure(ctx context.Context) error {
 	return nil
 }
 
-func arrived(ts []trial) int {
-	n := 0
-	for i := range ts {
-		if ts[i].passed() {
-			n++
-		}
-	}
-	return n
-}
-
 func (p *prober) tos(dscp uint8, e ip.ECN) uint8 { return uint8(ip.TOS(0).WithDSCP(dscp).WithECN(e)) }
 
 // reachPlan goes round the paths.
