@@ -79,9 +79,6 @@ func otherEnd(a app, flag, name string, h hostFlags) (looker, error) {
 	address, noHost := remote.Address(name)
 	switch {
 	case recordingNamed(name):
-		if noHost == nil && !strings.ContainsAny(name, ".:") {
-			fmt.Fprintf(a.err, "%s %s: the recording of that name here; the host would be %s\n", flag, name, address)
-		}
 		w, err := recordedWindow(name, h.options())
 		switch {
 		case err != nil && noHost == nil && !strings.Contains(name, ":"):

@@ -89,8 +89,8 @@ func wrong(t *testing.T, want string, args ...string) {
 	}
 }
 
-// A name that may be a recording and a host is a recording, and the other way to read it
-// is said.
+// A name that may be a recording and a host is a recording; where that one cannot be read,
+// the other way to read the name is said.
 func TestHostOrRecording(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if status := run(t.Context(), app{out: io.Discard, err: io.Discard}, []string{"verbena", "snapshot", "-o", "node8", "--interval", "0"}); status != 0 {
@@ -107,8 +107,8 @@ func TestHostOrRecording(t *testing.T) {
 		if status := run(t.Context(), app{out: io.Discard, err: &errs}, []string{"verbena", "doctor", "--interval", "0", other, "./node8", flag, "node8"}); status == doctorUsage {
 			t.Errorf("%s: status %d", flag, status)
 		}
-		if want := flag + " node8: the recording of that name here; the host would be node8:9881\n"; errs.String() != want {
-			t.Errorf("%s node8 says %q, want %q", flag, errs.String(), want)
+		if errs.Len() != 0 {
+			t.Errorf("%s node8 says %q", flag, errs.String())
 		}
 		for _, name := range []string{"node9", "node7.example"} { // a directory that is no recording
 			errs.Reset()
