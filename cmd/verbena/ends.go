@@ -25,7 +25,7 @@ func (s *doctorFlags) ends(ctx context.Context, a app) (host snapshot.Window, pe
 	all := []looker{look}
 	if s.peer != "" {
 		peer = &snapshot.Window{}
-		if look, err = otherEnd(a, "--peer", s.peer, s.host); err != nil {
+		if look, err = otherEnd("--peer", s.peer, s.host); err != nil {
 			return host, nil, err
 		}
 		all = append(all, look)
@@ -70,12 +70,12 @@ func (h *hostFlags) looker(a app) (looker, error) {
 	case h.pid != 0 || h.app != "" || h.log != "":
 		return nil, errors.New("--pid, --app and --log are about this host; a recording, and a host that hands out recordings, has what it was made with (verbena snapshot --app, --log)")
 	}
-	return otherEnd(a, "--host", h.dir, *h)
+	return otherEnd("--host", h.dir, *h)
 }
 
 // otherEnd looks at what a flag names: a recording of that name here, which is read at
 // once, else the host of that name, which runs verbena snapshot --listen.
-func otherEnd(a app, flag, name string, h hostFlags) (looker, error) {
+func otherEnd(flag, name string, h hostFlags) (looker, error) {
 	address, noHost := remote.Address(name)
 	switch {
 	case recordingNamed(name):

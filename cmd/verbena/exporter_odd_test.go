@@ -63,35 +63,44 @@ func TestExporterSurvivesOddFiles(t *testing.T) {
 			"counters of a function without PMA",
 			port + "counters/port_xmit_data = N/A (no PMA)\n" + port + "counters/symbol_error = N/A (no PMA)\n" + port + "counters/port_rcv_data = 250",
 			[]string{`rdma_port_receive_bytes_total{device="d",netdev="",port="1"} 1000`, "rdma_exporter_unreadable_values 2"},
-			[]string{"rdma_port_transmit_bytes_total", "rdma_port_symbol_errors_total", "node_infiniband_port_data_transmitted_bytes_total"}, "2",
+			[]string{"rdma_port_transmit_bytes_total", "rdma_port_symbol_errors_total", "node_infiniband_port_data_transmitted_bytes_total"},
+			"2",
 		},
 		{
 			"bnxt_re has no counters directory", port + "hw_counters/tx_cnp_pkts = 6",
-			[]string{`raw="tx_cnp_pkts"} 6`, "rdma_exporter_unreadable_values 0"}, []string{"rdma_port_transmit_bytes_total"}, "0",
+			[]string{`raw="tx_cnp_pkts"} 6`, "rdma_exporter_unreadable_values 0"},
+			[]string{"rdma_port_transmit_bytes_total"},
+			"0",
 		},
 		{
 			"no hw_counters directory either", port + "counters/port_xmit_packets = 5",
-			[]string{`rdma_port_transmit_packets_total{device="d",netdev="",port="1"} 5`}, nil, "0",
+			[]string{`rdma_port_transmit_packets_total{device="d",netdev="",port="1"} 5`},
+			nil, "0",
 		},
 		{
 			"names of hfi1 with commas, blanks and quotes",
 			port + "hw_counters/Rcv Full, ctxt = 7\n" + port + `hw_counters/a"b = 8` + "\n" + port + "hw_counters/DC,Total = 9",
-			[]string{`raw="Rcv Full, ctxt"} 7`, `raw="a\"b"} 8`, `raw="DC,Total"} 9`}, nil, "0",
+			[]string{`raw="Rcv Full, ctxt"} 7`, `raw="a\"b"} 8`, `raw="DC,Total"} 9`},
+			nil, "0",
 		},
 		{
 			"rate of an empty cage", port + "rate ! EINVAL",
-			[]string{`rdma_port_state{device="d",netdev="",port="1"} 4`, `rate=""} 1`}, []string{"rdma_port_rate_bytes_per_second"}, "1",
+			[]string{`rdma_port_state{device="d",netdev="",port="1"} 4`, `rate=""} 1`},
+			[]string{"rdma_port_rate_bytes_per_second"},
+			"1",
 		},
 		{
 			"attributes of empty GID slots",
 			port + "gids/0 = fe80:0000:0000:0000:0000:0000:0000:0001\n" + port + "gid_attrs/ndevs/0 ! EINVAL\n" + port + "gid_attrs/types/0 ! EINVAL\n" +
 				port + "gids/1 = 0000:0000:0000:0000:0000:ffff:0a00:0001\n" + port + "gid_attrs/ndevs/1 = eth7\n" + port + "gid_attrs/types/1 ! EINVAL\n" +
 				port + "gids/2 = 0000:0000:0000:0000:0000:0000:0000:0000\n" + port + "gid_attrs/ndevs/2 ! EINVAL",
-			[]string{`rdma_port_state{device="d",netdev="eth7",port="1"} 4`}, nil, "0",
+			[]string{`rdma_port_state{device="d",netdev="eth7",port="1"} 4`},
+			nil, "0",
 		},
 		{
 			"a table of GIDs that cannot be listed", port + "gids ! EIO",
-			[]string{`rdma_port_state{device="d",netdev="",port="1"} 4`}, nil, "1",
+			[]string{`rdma_port_state{device="d",netdev="",port="1"} 4`},
+			nil, "1",
 		},
 		{
 			"a directory of counters that cannot be listed", port + "counters ! EIO", []string{`raw="out_of_sequence"} 3`}, []string{"rdma_port_transmit_bytes_total"}, "1",
@@ -101,11 +110,13 @@ func TestExporterSurvivesOddFiles(t *testing.T) {
 			port + "counters/port_xmit_data = 0x10\n" + port + "counters/port_rcv_data = -1\n" + port + "counters/port_xmit_packets = 99999999999999999999\n" +
 				port + "counters/port_rcv_packets = \n" + port + "counters/link_downed = 1 2\n" + port + "phys_state = LinkUp\n" + port + "rate = fast",
 			[]string{`raw="out_of_sequence"} 3`, "rdma_exporter_unreadable_values 6"},
-			[]string{"rdma_port_transmit_bytes_total", "rdma_port_receive_bytes_total", "rdma_port_link_downed_total", "rdma_port_rate_bytes_per_second", "rdma_port_physical_state{"}, "",
+			[]string{"rdma_port_transmit_bytes_total", "rdma_port_receive_bytes_total", "rdma_port_link_downed_total", "rdma_port_rate_bytes_per_second", "rdma_port_physical_state{"},
+			"",
 		},
 		{
 			"a device whose files all fail", "e/node_type ! EIO\ne/ports ! EIO\ne/fw_ver ! ETIMEDOUT",
-			[]string{`rdma_port_state{device="d",netdev="",port="1"} 4`, `rdma_device_info{board_id="",comm="",device="e"`, "rdma_exporter_devices 2"}, nil, "3",
+			[]string{`rdma_port_state{device="d",netdev="",port="1"} 4`, `rdma_device_info{board_id="",comm="",device="e"`, "rdma_exporter_devices 2"},
+			nil, "3",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -112,6 +112,7 @@ func (m *Monitor) hosts() []hostInfo {
 					h.Fail++
 				case doctor.Warn:
 					h.Warn++
+				case doctor.Info, doctor.Skip, doctor.Pass:
 				}
 			}
 		}
