@@ -4,7 +4,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,8 +13,8 @@ import (
 )
 
 // BenchmarkStreamWatched is a stream of WRITEs of a device with 10,000 queue pairs,
-// while nobody reads its control socket, and while somebody does again and again: the
-// counts only, and the lists. gap-ms is the longest time between completions: it has
+// while nobody reads its control socket, and while somebody does: again and again the
+// counts only or the lists, and the lists once a second. gap-ms is the longest time between completions: it has
 // what the system's scheduler does in it, so compare within one run.
 //
 //	go test ./verbs -run '^$' -bench StreamWatched -benchtime 2s
@@ -35,18 +34,34 @@ func BenchmarkStreamWatched(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	for _, c := range []struct{ name, request string }{
-		{"reader=none", ""},
-		{"reader=counts", `{"version":1}` + "\n"},
-		{"reader=lists", `{"version":1,"resources":true}` + "\n"},
+	for _, c := range []struct {
+		name, request string
+		every         time.Duration // 0 for without a pause
+	}{
+		{"reader=none", "", 0},
+		{"reader=counts", `{"version":1}` + "\n", 0},
+		{"reader=lists", `{"version":1,"resources":true}` + "\n", 0},
+		{"reader=lists once a second", `{"version":1,"resources":true}` + "\n", time.Second},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			var stop atomic.Bool
+			stop, now := make(chan struct{}), make(chan time.Time)
+			close(now)
+			pause := (<-chan time.Time)(now)
+			if c.every > 0 {
+				t := time.NewTicker(c.every)
+				defer t.Stop()
+				pause = t.C
+			}
 			var reader sync.WaitGroup
 			answers := 0
 			if c.request != "" {
 				reader.Go(func() {
-					for ; !stop.Load(); answers++ {
+					for ; ; answers++ {
+						select {
+						case <-stop:
+							return
+						case <-pause:
+						}
 						if err := readControl(s.Name(), c.request); err != nil {
 							b.Error(err)
 							return
@@ -59,7 +74,7 @@ func BenchmarkStreamWatched(b *testing.B) {
 			gap := streamWrites(b, x)
 			took := time.Since(start)
 			b.StopTimer()
-			stop.Store(true)
+			close(stop)
 			reader.Wait()
 			b.ReportMetric(float64(gap.Microseconds())/1000, "gap-ms")
 			b.ReportMetric(float64(answers)/took.Seconds(), "answers/s")
