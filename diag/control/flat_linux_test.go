@@ -107,7 +107,12 @@ func TestConnectionsLeaveNothing(t *testing.T) {
 		say string
 		do  func(c net.Conn, asks int32)
 	}{
-		{"", leave}, {request[:9], leave}, {request, honest}, {"", leave}, {request[:len(request)-1], leave}, {request, honest},
+		{"", leave},
+		{request[:9], leave},
+		{request, honest},
+		{"", leave},
+		{request[:len(request)-1], leave},
+		{request, honest},
 		{long, func(c net.Conn, _ int32) { // closes in the middle of the answer
 			if _, err := io.ReadFull(c, make([]byte, 1000)); err != nil {
 				t.Error(err)
