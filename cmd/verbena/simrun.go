@@ -33,10 +33,11 @@ type runFlags struct {
 	name     string
 	captures captureFiles
 	outcome  *play.Outcome
-	sides    []play.Side  // of the variants
-	beside   bytes.Buffer // the variants, told
-	cut      string       // the variant during which it was interrupted
-	written  []string     // files, for the last lines
+	sides    []play.Side      // of the variants
+	beside   bytes.Buffer     // the variants, told
+	more     []report.Section // the same for the page
+	cut      string           // the variant during which it was interrupted
+	written  []string         // files, for the last lines
 }
 
 func (a app) simRunCommand() *cobra.Command {
@@ -196,7 +197,9 @@ func (a app) simBeside(ctx context.Context, src *play.Source, base *play.Reading
 		return nil
 	}
 	sides := []play.Side{{Name: "as it is", Run: s.outcome.Result}}
-	title := "THE OTHER SIDE"
+	const head = "THE OTHER SIDE"
+	title := head
+	var lead []string
 	var checks []play.Check
 	for _, v := range variants {
 		sc, err := src.Scenario(play.Change{Sets: v.All()})
@@ -213,7 +216,8 @@ func (a app) simBeside(ctx context.Context, src *play.Source, base *play.Reading
 			return nil
 		}
 		var says strings.Builder
-		play.Paragraph(&says, "  ", fmt.Sprintf("%s: %s (%s)", v.Name, v.Says, strings.Join(v.Sets, " ")))
+		lead = append(lead, fmt.Sprintf("%s: %s (%s)", v.Name, v.Says, strings.Join(v.Sets, " ")))
+		play.Paragraph(&says, "  ", lead[len(lead)-1])
 		title += "\n" + strings.TrimSuffix(says.String(), "\n")
 		for _, c := range out.Checks {
 			c.What = v.Name + ": " + c.What
@@ -222,6 +226,7 @@ func (a app) simBeside(ctx context.Context, src *play.Source, base *play.Reading
 		sides = append(sides, play.Side{Name: v.Name, Run: out.Result})
 	}
 	play.TellBeside(&s.beside, title, sides, nil)
+	s.more = []report.Section{play.Beside(head, lead, sides)}
 	s.sides = sides[1:]
 	s.outcome.Checks = append(s.outcome.Checks, checks...)
 	return nil
@@ -249,11 +254,7 @@ func (s *runFlags) writeFiles() error {
 	if s.dir == "" && s.html == "" && s.hpcc == "" {
 		return nil
 	}
-	var more []report.Section
-	if title, text, ok := strings.Cut(s.beside.String(), "\n"); ok {
-		more = append(more, report.Section{Title: title, Text: text})
-	}
-	page := o.Page(more, s.again(), buildVersion())
+	page := o.Page(s.more, s.again(), buildVersion())
 	if s.html != "" {
 		if err := play.WriteFile(s.html, func(w io.Writer) error { return report.WriteHTML(w, o.Result, page) }); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/verbena-rdma/verbena/fabric/lab"
+	"github.com/verbena-rdma/verbena/fabric/report"
 	"github.com/verbena-rdma/verbena/fabric/topo"
 	"github.com/verbena-rdma/verbena/fabric/work"
 )
@@ -278,6 +279,30 @@ func TestTwoScreens(t *testing.T) {
 		}
 		if long.Len() < short.Len() {
 			t.Errorf("%s: the long form is shorter", name)
+		}
+	}
+}
+
+// The page has the expectations and the other side as lists, which fit a phone: no text
+// that keeps its lines.
+func TestPageHasLists(t *testing.T) {
+	o := run(t, small, "expect[0].min=4")
+	other := run(t, small)
+	beside := Beside("THE OTHER SIDE", []string{"b: what differs"}, []Side{{"as it is", o.Result}, {"b", other.Result}})
+	var b bytes.Buffer
+	if err := report.WriteHTML(&b, o.Result, o.Page([]report.Section{beside}, "again", "v")); err != nil {
+		t.Fatal(err)
+	}
+	told, _, _ := strings.Cut(b.String(), `<section id="tables"`)
+	if strings.Contains(told, "<pre") {
+		t.Error("a section keeps its lines")
+	}
+	for _, want := range []string{
+		"<h2>EXPECTED</h2>", "<span>FAILED</span><span>" + o.Checks[0].What + ": " + o.Checks[0].text() + "; expected " + o.Checks[0].Bound + "</span>",
+		"<h2>THE OTHER SIDE</h2>\n<p>b: what differs</p>", "<span>-</span><span>end of the run: as it is ",
+	} {
+		if !strings.Contains(told, want) {
+			t.Errorf("the page lacks %q", want)
 		}
 	}
 }

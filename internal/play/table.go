@@ -289,7 +289,18 @@ func Balance(rows []Row) (gain, cost string) {
 func TellBeside(w io.Writer, title string, sides []Side, extra []string) {
 	rows := Rows(sides, extra)
 	tellRows(w, title, sides, rows)
-	told := false
+	list := balances(sides, rows)
+	for _, s := range list {
+		Paragraph(w, "  ", s)
+	}
+	if len(list) > 0 {
+		fmt.Fprintln(w)
+	}
+}
+
+// balances says what each side gains over the first and what it costs, a sentence each.
+func balances(sides []Side, rows []Row) []string {
+	var list []string
 	for i := 1; i < len(sides); i++ {
 		pair := make([]Row, len(rows))
 		for k := range rows {
@@ -306,12 +317,9 @@ func TellBeside(w io.Writer, title string, sides []Side, extra []string) {
 		}
 		for _, l := range []struct{ name, text string }{{"Gained: ", gain}, {"The price: ", cost}} {
 			if l.text != "" {
-				told = true
-				Paragraph(w, "  ", who+l.name+l.text+".")
+				list = append(list, who+l.name+l.text+".")
 			}
 		}
 	}
-	if told {
-		fmt.Fprintln(w)
-	}
+	return list
 }

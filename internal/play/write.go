@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/verbena-rdma/verbena/fabric/report"
 	"github.com/verbena-rdma/verbena/fabric/topo"
@@ -27,10 +26,7 @@ func (o *Outcome) Page(more []report.Section, command, version string) report.Pa
 		p.Sections = append(p.Sections, sec)
 	}
 	if len(o.Checks) > 0 {
-		var b strings.Builder
-		tellChecks(&b, o.Checks, true)
-		_, text, _ := strings.Cut(b.String(), "\n")
-		p.Sections = append(p.Sections, report.Section{Title: "EXPECTED", Text: text})
+		p.Sections = append(p.Sections, expected(o.Checks))
 	}
 	p.Sections = append(p.Sections, more...)
 	return p
