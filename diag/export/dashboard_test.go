@@ -108,8 +108,8 @@ func TestDashboardExpressions(t *testing.T) {
 		`rdma_qp`:                            "metric rdma_qp",
 		`rdma_qps{devise=~"a"}`:              "label devise",
 		`sum by (instance, prot) (rdma_qps)`: "label prot",
-		`rdma_qps * on (device) group_left (firmwear) rdma_port_info`: "label firmwear",
-		`rdma_qps{state="a]", type!~"("}`:                             "",
+		`rdma_qps * on (device) group_left (colour) rdma_port_info`: "label colour",
+		`rdma_qps{state="a]", type!~"("}`:                           "",
 	} {
 		got := strings.Join(wrongIn(expr, labels), "; ")
 		if want == "" && got != "" || !strings.Contains(got, want) {
