@@ -95,7 +95,9 @@ func newRig(t *testing.T) *rig {
 	}
 	for _, s := range []*netns.Space{x.r, x.q} {
 		s.Run("sysctl -qw net.ipv4.ip_forward=1", "sysctl -qw net.ipv6.conf.all.forwarding=1",
-			"sysctl -qw net.ipv4.icmp_ratelimit=0", "sysctl -qw net.ipv6.icmp.ratelimit=0")
+			// Not by peer, and by no bucket that all namespaces of the host share.
+			"sysctl -qw net.ipv4.icmp_ratelimit=0", "sysctl -qw net.ipv6.icmp.ratelimit=0",
+			"sysctl -qw net.ipv4.icmp_ratemask=0", "sysctl -qw net.ipv6.icmp.ratemask=200")
 	}
 	x.a.Run("ip route add default via 10.1.0.2")
 	x.r.Run("ip route add 10.3.0.0/24 via 10.2.0.2")
