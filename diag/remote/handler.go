@@ -62,8 +62,9 @@ func Handler(record Record) http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", contentType)
-		w.Header().Set("Content-Length", fmt.Sprint(len(b)))
-		_, _ = w.Write(b) // the peer has gone
+		// Without a length the end is sent when this has returned: who has read it
+		// all may ask again at once.
+		_, _ = w.Write(b) // an error: the peer has gone
 	})
 }
 

@@ -3,6 +3,7 @@ package remote_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -89,6 +90,9 @@ func TestHandlerRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			t.Fatal(err)
+		}
 		return resp.StatusCode
 	}
 	for _, c := range []struct {
@@ -111,13 +115,42 @@ func TestHandlerRefuses(t *testing.T) {
 	}
 	first := make(chan int, 1)
 	go func() { first <- ask("GET", "/snapshot?interval=2s") }()
-	<-busy
+	select {
+	case <-busy:
+	case got := <-first:
+		t.Fatalf("the first reader: %d before it was recorded", got)
+	}
 	if got := ask("GET", "/snapshot?interval=0s"); got != 503 {
 		t.Errorf("a second reader: %d, want 503", got)
 	}
 	close(release)
 	if got := <-first; got != 200 {
 		t.Errorf("the first reader: %d", got)
+	}
+}
+
+// Who has read an answer to its end is not told that somebody is being answered.
+func TestAnswersInARow(t *testing.T) {
+	big := func(_ context.Context, _ time.Duration, dir string) error {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, "f"), make([]byte, 1<<16), 0o600)
+	}
+	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // a connection would keep the order
+	for what, r := range map[string]remote.Record{"small": record, "big": big} {
+		at := host(t, remote.Handler(r))
+		for i := range 100 {
+			resp, err := c.Get("http://" + at + "/snapshot?interval=0s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+			if err != nil || resp.StatusCode != 200 {
+				t.Fatalf("%s: answer %d: %s, %v", what, i, resp.Status, err)
+			}
+		}
 	}
 }
 
