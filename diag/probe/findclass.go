@@ -17,7 +17,7 @@ func (p *prober) findClasses(s side) {
 		case yes:
 			changed = append(changed, fmt.Sprintf("DSCP %d arrives as %d", c.Sent, as))
 			class = class || c.Sent == p.cfg.DSCP
-		case c.Arrived == 0 && c.Tries >= codeTries:
+		case c.Arrived == 0 && c.Tries >= max(codeTries, triesAt(s.d.lost())):
 			dropped = append(dropped, fmt.Sprintf("DSCP %d: 0 of %d arrived", c.Sent, c.Tries))
 		}
 	}

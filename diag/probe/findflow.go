@@ -12,7 +12,7 @@ const lossFail = 1
 func (p *prober) findLoss(s side) {
 	sent, seen := 0, 0
 	for _, x := range s.d.Paths {
-		if x.Seen > 0 || x.Sent < minForDead {
+		if !s.d.dead(x) {
 			sent += x.Sent
 			seen += x.Seen
 		}

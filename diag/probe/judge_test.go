@@ -1,6 +1,9 @@
 package probe
 
 import (
+	"context"
+	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -26,7 +29,7 @@ func measured(t *testing.T) *prober {
 	}}
 	p.rev.reverse = true
 	for _, rec := range []*record{&p.fwd, &p.rev} {
-		rec.reach = sendAll(p.reachPlan(false))
+		rec.reach = sendAll(p.reachPlan([]uint8{0}, p.cfg.Count, false))
 		rec.class = sendAll(p.classPlan([]uint8{0}))
 		rec.mtus = []pathMTU{{lo: 1500}}
 	}
@@ -258,5 +261,85 @@ func TestConfigIsChecked(t *testing.T) {
 		if _, err := c.filled(); err == nil || !strings.Contains(err.Error(), strings.Fields(name)[0]) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// dropping is a way on which drop decides about the nth packet.
+func dropping(rec *record, drop func(n int, x Probe) bool) *way {
+	n := 0
+	var got map[uint32]*Sighting
+	w := &way{rec: rec}
+	w.send = func(_ context.Context, probes []Probe, _ time.Duration) ([]Sent, error) {
+		var out []Sent
+		got = map[uint32]*Sighting{}
+		for _, x := range probes {
+			out = append(out, Sent{Seq: x.Seq, Port: firstPort + uint16(x.Path)})
+			if !drop(n, x) {
+				got[x.Seq] = &Sighting{Seq: x.Seq, Order: uint32(n), Path: x.Path, TOS: x.TOS, TTL: 64, Size: x.Size, Port: firstPort + uint16(x.Path), Socket: 1, Capture: 1, DF: 1, ICRC: 1}
+			}
+			n++
+		}
+		return out, nil
+	}
+	w.seen = func(_ context.Context, first uint32, n, _ int) ([]Sighting, error) {
+		var out []Sighting
+		for i := range uint32(n) {
+			if s := got[first+i]; s != nil {
+				out = append(out, *s)
+			}
+		}
+		return out, nil
+	}
+	return w
+}
+
+// A policer drops every nth packet, or lets only every nth through: neither is a
+// dead path, a class that is dropped or a smaller MTU, whatever n is. A path
+// that is dead is found between losses, too.
+func TestPeriodicLossIsLoss(t *testing.T) {
+	const allLive = -1
+	for period := 2; period <= 8; period++ {
+		for _, keep := range []bool{false, true} {
+			for paths := 1; paths <= 8; paths++ {
+				periodicLoss(t, period, keep, paths, allLive)
+				if paths >= 4 && period <= 4 {
+					periodicLoss(t, period, keep, paths, 1)
+				}
+			}
+		}
+	}
+}
+
+func periodicLoss(t *testing.T, period int, keep bool, paths, dead int) {
+	what := fmt.Sprintf("period %d, keep %v, dead path %d of %d", period, keep, dead, paths)
+	cfg, err := Config{Paths: paths}.filled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &prober{cfg: cfg, r: Result{Address: netip.MustParseAddr("10.0.0.2"), There: Host{Socket: true, MTU: 1500}}, chance: rand.New(rand.NewPCG(1, 2))}
+	w := dropping(&p.fwd, func(n int, x Probe) bool { return int(x.Path) == dead || (n%period == 0) != keep })
+	if err := p.tryPaths(t.Context(), w, p.r.There, false); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if err := p.tryClasses(t.Context(), w, p.live(w.rec, p.r.There)); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if err := w.findMTU(t.Context(), p, 1500); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	p.r.Forward = p.direction(&p.fwd, p.r.Here, p.r.There)
+	s := side{name: "forward", d: &p.r.Forward}
+	p.findPaths(s)
+	p.findLoss(s)
+	p.findClasses(s)
+	want := "loss forward fail"
+	if dead >= 0 {
+		want = "path-blocked forward fail, " + want
+	}
+	if got := ids(&p.r); got != want {
+		t.Errorf("%s: %s, want %s\n%+v", what, got, want, p.r.Forward.Paths)
+	}
+	if got := p.r.Forward.MTU.Path; got != 1500 {
+		t.Errorf("%s: MTU %d", what, got)
 	}
 }

@@ -55,7 +55,7 @@ const (
 	mtuMost   = 40 // tries where packets of any size are lost
 	mtuPoints = 7
 	mtuRounds = 6
-	// missed is the probability that all tries of a size that passes are lost.
+	// missed is the probability that all tries of what passes are lost.
 	missed = 1e-6
 	// slowInterval is the pause between packets that are tried again, at most
 	// slowTime in all.
@@ -132,13 +132,22 @@ func triesFor(reach []trial) int {
 			lost[t.probe.Path]++
 		}
 	}
-	tries := float64(mtuTries)
+	tries := mtuTries
 	for path, n := range lost {
 		if n < sent[path] { // else nothing passes there
-			tries = max(tries, math.Log(missed)/math.Log(float64(n)/float64(sent[path])))
+			tries = max(tries, min(triesAt(float64(n)/float64(sent[path])), mtuMost))
 		}
 	}
-	return int(min(math.Ceil(tries), mtuMost))
+	return tries
+}
+
+// triesAt is how many tries it takes until one arrives, but for missed, where a
+// part of all packets, below 1, is lost.
+func triesAt(lost float64) int {
+	if lost <= missed {
+		return 1
+	}
+	return int(math.Ceil(math.Log(missed) / math.Log(lost)))
 }
 
 // searchMTU goes closer and closer: the interface's MTU, then the sizes that
@@ -154,9 +163,12 @@ func (w *way) searchMTU(ctx context.Context, p *prober, m []pathMTU, top, tries 
 		if len(plan) == 0 {
 			return nil
 		}
-		slices.SortStableFunc(plan, func(a, b Probe) int { return a.Size - b.Size })
 		// Tries of one size far apart: losses come together.
-		got, err := w.run(ctx, slices.Repeat(plan, tries), interval)
+		all := slices.Repeat(plan, tries)
+		for i := range tries {
+			p.mix(all[i*len(plan) : (i+1)*len(plan)])
+		}
+		got, err := w.run(ctx, all, interval)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"time"
@@ -13,7 +14,8 @@ import (
 const (
 	smallSize  = 128
 	codeTries  = 4
-	codeAgain  = 36 // tries more for a code point of which nothing arrived
+	codeAgain  = 36  // tries more for a code point of which nothing arrived
+	pathTries  = 200 // of a path of which nothing arrives where others lose most
 	trains     = 3
 	maxTrains  = 8 // where the sender was too slow for some of them
 	trainSize  = 1024
@@ -167,8 +169,11 @@ func (p *prober) measure(ctx context.Context) error {
 		return err
 	}
 	for _, w := range []*way{fwd, rev} {
-		var err error
-		if w.rec.reach, err = w.run(ctx, p.reachPlan(w == fwd), w.interval); err != nil {
+		to := p.r.There
+		if w == rev {
+			to = p.r.Here
+		}
+		if err := p.tryPaths(ctx, w, to, w == fwd); err != nil {
 			return err
 		}
 	}
@@ -209,15 +214,56 @@ func (p *prober) measure(ctx context.Context) error {
 
 func (p *prober) tos(dscp uint8, e ip.ECN) uint8 { return uint8(ip.TOS(0).WithDSCP(dscp).WithECN(e)) }
 
-// reachPlan goes round the paths.
-func (p *prober) reachPlan(echo bool) []Probe {
-	var out []Probe
-	for range p.cfg.Count {
-		for path := range p.cfg.Paths {
-			out = append(out, Probe{Path: uint8(path), TOS: p.tos(p.cfg.DSCP, ip.ECT0), Size: smallSize, Echo: echo})
+// tryPaths sends on all paths. Where packets are lost, those of which nothing
+// arrived are tried until chance does not explain that any more.
+func (p *prober) tryPaths(ctx context.Context, w *way, to Host, echo bool) error {
+	var paths []uint8
+	for i := range p.cfg.Paths {
+		paths = append(paths, uint8(i))
+	}
+	for done, tries := 0, p.cfg.Count; done < tries; {
+		got, err := w.run(ctx, p.reachPlan(paths, tries-done, echo), w.interval)
+		w.rec.reach = append(w.rec.reach, got...)
+		if err != nil {
+			return err
 		}
+		var d Direction
+		paths = paths[:0]
+		for i := range p.cfg.Paths {
+			x := p.path(w.rec, i, to)
+			d.Paths = append(d.Paths, x)
+			if x.Seen == 0 && x.Sent > 0 {
+				paths = append(paths, uint8(i))
+			}
+		}
+		if len(paths) == 0 {
+			return nil
+		}
+		done, tries = tries, min(triesAt(d.lost()), pathTries)
+	}
+	return nil
+}
+
+// reachPlan goes round paths.
+func (p *prober) reachPlan(paths []uint8, rounds int, echo bool) []Probe {
+	var out []Probe
+	for range rounds {
+		for _, path := range paths {
+			out = append(out, Probe{Path: path, TOS: p.tos(p.cfg.DSCP, ip.ECT0), Size: smallSize, Echo: echo})
+		}
+		p.mix(out[len(out)-len(paths):])
 	}
 	return out
+}
+
+// mix puts probes into an order by chance: what drops every nth packet would
+// always meet the same ones.
+func (p *prober) mix(probes []Probe) {
+	shuffle := rand.Shuffle
+	if p.chance != nil {
+		shuffle = p.chance.Shuffle
+	}
+	shuffle(len(probes), func(i, k int) { probes[i], probes[k] = probes[k], probes[i] })
 }
 
 // live lists the paths on which packets arrive.
@@ -244,15 +290,28 @@ func (p *prober) tryClasses(ctx context.Context, w *way, live []uint8) error {
 		t := &w.rec.class[i]
 		come[t.probe.TOS] = come[t.probe.TOS] || t.passed()
 	}
+	sent, lost := 0, 0
+	for i := range w.rec.reach {
+		if t := &w.rec.reach[i]; slices.Contains(live, t.probe.Path) {
+			sent++
+			if !t.passed() {
+				lost++
+			}
+		}
+	}
+	tries := codeAgain
+	if lost < sent {
+		tries = min(max(tries, triesAt(float64(lost)/float64(sent))), pathTries)
+	}
 	var again []Probe
-	for i := range codeAgain {
+	for i := range tries {
 		for tos, ok := range come {
 			if !ok {
 				again = append(again, Probe{Path: live[i%len(live)], TOS: tos, Size: smallSize})
 			}
 		}
 	}
-	slices.SortFunc(again, func(a, b Probe) int { return int(a.TOS) - int(b.TOS) })
+	p.mix(again)
 	more, err := w.run(ctx, again, w.interval)
 	w.rec.class = append(w.rec.class, more...)
 	return err
@@ -263,13 +322,14 @@ func (p *prober) tryClasses(ctx context.Context, w *way, live []uint8) error {
 func (p *prober) classPlan(live []uint8) []Probe {
 	var out []Probe
 	for i := range codeTries {
-		path := live[i%len(live)]
+		path, round := live[i%len(live)], len(out)
 		for _, d := range p.cfg.DSCPs {
 			out = append(out, Probe{Path: path, TOS: p.tos(d, ip.ECT0), Size: smallSize})
 		}
 		for _, e := range []ip.ECN{ip.NotECT, ip.ECT1, ip.CE} {
 			out = append(out, Probe{Path: path, TOS: p.tos(p.cfg.DSCP, e), Size: smallSize})
 		}
+		p.mix(out[round:])
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"sync"
@@ -75,6 +76,8 @@ type prober struct {
 	wits witness
 	// overrun is what the ear here had dropped before the session.
 	overrun int
+	// chance mixes packets; nil is by true chance.
+	chance *rand.Rand
 }
 
 // witness is whether UDP passes on the control channel's port.

@@ -2,12 +2,35 @@ package probe
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// minForDead is how many packets of a path must be missing, all of them, for
-// the path to count as closed and not as lossy.
+// minForDead is how many packets of a path must be missing, all of them and at
+// least, for the path to count as closed and not as lossy.
 const minForDead = 5
+
+// lost is the part of the packets that is lost on those paths on which any
+// arrive: below 1, and 0 if there is no such path.
+func (d *Direction) lost() float64 {
+	sent, seen := 0, 0
+	for i := range d.Paths {
+		if x := &d.Paths[i]; x.Seen > 0 {
+			sent += x.Sent
+			seen += x.Seen
+		}
+	}
+	if sent == 0 {
+		return 0
+	}
+	return 1 - float64(seen)/float64(sent)
+}
+
+// dead reports whether nothing passes on a path, where others are open. One
+// that has lost all by chance, as much as others lose, is not dead.
+func (d *Direction) dead(x Path) bool {
+	return x.Seen == 0 && x.Sent >= max(minForDead, triesAt(d.lost()))
+}
 
 // verdict says whether the port is open.
 func (p *prober) verdict(d *Direction, rec *record, to Host) {
@@ -32,10 +55,8 @@ func (p *prober) verdict(d *Direction, rec *record, to Host) {
 			d.HeardBy = "socket"
 		}
 		d.Verdict = Open
-		for _, x := range d.Paths {
-			if x.Seen == 0 && x.Sent >= minForDead {
-				d.Verdict = Partly
-			}
+		if slices.ContainsFunc(d.Paths, d.dead) {
+			d.Verdict = Partly
 		}
 		if d.Verdict == Open {
 			d.Where = ""

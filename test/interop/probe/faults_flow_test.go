@@ -13,7 +13,7 @@ var flowFaults = []fault{
 	{
 		name: "a policer that counts packets", exit: 2, want: []string{"loss reverse fail"},
 		spoil: func(x *rig) {
-			x.nft(x.r, "forward", udp+"ip daddr "+a4+" limit rate over 250/second burst 5 packets drop")
+			x.nft(x.r, "forward", udp+"ip daddr "+a4+" limit rate over 60/second burst 5 packets drop")
 		},
 	},
 	{
