@@ -66,7 +66,7 @@ type end struct {
 func pairOf(t *testing.T, c, s Config) (client, server end) {
 	t.Helper()
 	needLoopback(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	c.Port = freePort(t)
 	s.Port = c.Port
@@ -259,7 +259,7 @@ func TestPingpongAgainstItself(t *testing.T) {
 	for _, q := range []ib.QPType{ib.RC, ib.UC, ib.UD} {
 		for _, events := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v events %v", q, events), func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 				defer cancel()
 				s := PingpongDefaults(q)
 				s.Port, s.Iters, s.Check, s.Events = freePort(t), 50, true, events

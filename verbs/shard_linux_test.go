@@ -500,9 +500,7 @@ func TestGroupAcrossShards(t *testing.T) {
 		if wc, ok := x.gets(t); !ok || wc.Bytes != 140 {
 			t.Errorf("member %d: %+v, %v", i, wc, ok)
 		}
-		if wc, ok := x.gets(t); ok {
-			t.Errorf("member %d heard it again: %+v", i, wc)
-		}
+		x.silent(t) // once is enough
 		must(t, x.qp.Detach(group))
 	}
 }

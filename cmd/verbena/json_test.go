@@ -47,7 +47,7 @@ func TestEveryToolsJSON(t *testing.T) {
 
 func both(t *testing.T, name string, options []string, latency bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

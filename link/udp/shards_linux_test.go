@@ -79,7 +79,7 @@ func gather(t testing.TB, ls []link.Link, n int) [][][]byte {
 	c := clock.NewReal()
 	got := make([][][]byte, len(ls))
 	rx := make([]frame.Rx, 4)
-	for until := c.Now().Add(20 * time.Second); n > 0 && c.Now() < until; {
+	for until := c.Now().Add(2 * time.Minute); n > 0 && c.Now() < until; {
 		for i, l := range ls {
 			k, err := l.Recv(c.Now(), rx)
 			if err != nil {
