@@ -138,5 +138,13 @@ document.querySelectorAll("svg[data-frame]").forEach((svg, id) => {
 const reset = () => charts.forEach(c => c.zoom && c.all());
 document.addEventListener("keydown", e => { if (e.key === "Escape") reset(); });
 document.addEventListener("dblclick", e => { if (e.target.closest("svg")) reset(); });
+
+// What is wider than its box is scrolled by keys too, once it has the focus.
+const wide = new ResizeObserver(boxes => boxes.forEach(({ target: b }) => {
+  if (b.scrollWidth <= b.clientWidth) { b.removeAttribute("tabindex"); return; }
+  b.tabIndex = 0;
+}));
+document.querySelectorAll(".chart, .scroll, pre").forEach(b => wide.observe(b));
+
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(d => { d.open = true; }));
 })();

@@ -1,7 +1,7 @@
-// Package browser has the tests that open the page of verbena monitor in a real
-// browser, Debian's chromium: that plots move, findings appear, hosts can be chosen,
-// nothing of elsewhere is loaded and it fits a phone.
+// Package browser has the tests that open the pages of verbena in a real browser, Debian's
+// chromium: that of verbena monitor (plots move, findings appear, hosts can be chosen) and
+// the report of verbena sim; that nothing of elsewhere is loaded, and that they fit a phone.
 //
-// It owns no code but tests. Reading order: monitor_test.go, hosts_test.go, chromium_test.go (one browser
-// for all).
+// It owns no code but tests. Reading order: monitor_test.go, hosts_test.go, report_test.go,
+// look_test.go (what is wrong with how a page looks), chromium_test.go (one browser for all).
 package browser

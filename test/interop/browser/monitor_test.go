@@ -45,11 +45,12 @@ const rule = `
   source: 'test'
 `
 
-// page is a monitor with a browser that looks at it.
+// page is a page with a browser that looks at it: a monitor's, unless what says another.
 type page struct {
-	t   *testing.T
-	ctx context.Context
-	url string
+	t    *testing.T
+	ctx  context.Context
+	url  string
+	what string // for the names of pictures
 
 	gone  atomic.Bool                  // the server answers nobody
 	pages atomic.Pointer[http.Handler] // that of the monitor that runs
@@ -70,7 +71,7 @@ func open(t *testing.T, rules []*doctor.Rule, hosts ...monitor.Host) *page {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	p := &page{t: t, url: srv.URL()}
+	p := &page{t: t, what: "monitor", url: srv.URL()}
 	p.run = func(m *monitor.Monitor) {
 		h := m.Handler()
 		p.pages.Store(&h)
@@ -219,19 +220,30 @@ func (p *page) text(expr string) string {
 	return s
 }
 
-// shot keeps a picture of the page for whoever asks for it with -artifacts: it costs the
-// browser as much as a test's work.
+// shot keeps a picture of the whole page for whoever asks for it with -artifacts: it costs
+// the browser as much as a test's work.
 func (p *page) shot(name string) {
+	p.t.Helper()
+	p.keep(name, chromedp.FullScreenshot(100))
+}
+
+// glance is shot of what the window shows, which costs little.
+func (p *page) glance(name string) {
+	p.t.Helper()
+	p.keep(name, chromedp.CaptureScreenshot())
+}
+
+func (p *page) keep(name string, picture chromedp.Action[[]byte]) {
 	p.t.Helper()
 	if f := flag.Lookup("test.artifacts"); f == nil || f.Value.String() != "true" {
 		return
 	}
-	b, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(100))
+	b, err := chromedp.Run(p.ctx, picture)
 	if err != nil {
 		p.t.Errorf("picture %s: %v", name, err)
 		return
 	}
-	file := filepath.Join(p.t.ArtifactDir(), "monitor-"+name+".png")
+	file := filepath.Join(p.t.ArtifactDir(), p.what+"-"+name+".png")
 	if err := os.WriteFile(file, b, 0o644); err != nil {
 		p.t.Error(err)
 	}
