@@ -45,6 +45,8 @@ type system struct {
 	turn           bool
 	rx             rxBatch
 	tx             txBatch
+	notes          bool // the socket that sends wants a note before each frame
+	whole          bool // runs go frame by frame: the system does not cut them
 
 	hops    map[netip.Addr]*hop // by destination
 	lastDst netip.Addr
@@ -127,8 +129,8 @@ func (l *system) header() int {
 }
 
 // openSockets makes the two raw sockets. The one that receives hears nothing
-// before its filter is in force. The one that sends is apart, since frames of a
-// socket with notes (merged_linux.go) would want one each on their way out too.
+// before its filter is in force. The one that sends is apart: what it has queued
+// is no matter of the other's buffer.
 func (l *system) openSockets() error {
 	const typ = unix.SOCK_RAW | unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
 	fd, err := unix.Socket(unix.AF_PACKET, typ, 0)
@@ -147,6 +149,11 @@ func (l *system) openSockets() error {
 		return fmt.Errorf("AF_PACKET socket: %w", err)
 	}
 	l.tx.init(l.out)
+	if err := unix.SetsockoptInt(l.out, unix.SOL_PACKET, packetVnetHdr, 1); err == nil {
+		l.notes = true
+	} else {
+		l.whole = true
+	}
 	prog := filter()
 	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}); err != nil {
 		return fmt.Errorf("set SO_ATTACH_FILTER: %w", err)

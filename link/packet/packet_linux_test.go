@@ -154,6 +154,7 @@ func (f *framer) Commit(now clock.Time, tx []frame.Run) error {
 		}
 		at := 0
 		for k := range r.Segs {
+			e.Ident = uint16(k) // see link.Caps
 			seg := own[k*r.Seg : min((k+1)*r.Seg, r.N)]
 			at += e.EncodeHeaders(r.Buf[at:], len(seg))
 			at += copy(r.Buf[at:], seg)

@@ -21,20 +21,77 @@ const (
 	roomMs    = 1
 )
 
-// txBatch is the gather list of one sendmmsg.
+// txIov is how many pieces of memory the frames of one system call have at most.
+const txIov = 512
+
+// txBatch is the gather list of one sendmmsg. A message is the note that the
+// kernel wants before a frame (vnet), and the frame.
 type txBatch struct {
-	hdr [txVec]mmsghdr
-	iov [txVec]unix.Iovec
-	n   int
-	out unix.PollFd
+	hdr  [txVec]mmsghdr
+	msg  [txVec]txMsg
+	iov  [txIov]unix.Iovec
+	n    int // messages
+	iovs int // used
+	at   int // where the next message's begin
+	note [vnetLen]byte // of a frame that is not to be cut
+	kind uint8         // gsoUDP
+	out  unix.PollFd
+}
+
+// txMsg is a message of the batch: a frame, or a run that is to be cut.
+type txMsg struct {
+	buf  []byte
+	seg  int                         // 0: one frame
+	head [vnetLen + maxEnvelope]byte // of a run
 }
 
 func (b *txBatch) init(fd int) {
-	for i := range b.hdr {
-		b.hdr[i].hdr.Iov = &b.iov[i]
-		b.hdr[i].hdr.SetIovlen(1)
-	}
 	b.out = unix.PollFd{Fd: int32(fd), Events: unix.POLLOUT}
+	b.kind = gsoUDP
+}
+
+// room reports whether a message of so many pieces fits.
+func (b *txBatch) room(pieces int) bool { return b.n < txVec && b.iovs+pieces <= txIov }
+
+// part adds a piece to the message in hand.
+func (b *txBatch) part(p []byte) {
+	b.iov[b.iovs].Base = &p[0]
+	b.iov[b.iovs].SetLen(len(p))
+	b.iovs++
+}
+
+// end ends the message in hand.
+func (b *txBatch) end() {
+	h := &b.hdr[b.n].hdr
+	h.Iov = &b.iov[b.at]
+	h.SetIovlen(b.iovs - b.at)
+	b.at = b.iovs
+	b.n++
+}
+
+// packets counts the packets of a message.
+func (m *txMsg) packets() uint64 {
+	if m.seg == 0 {
+		return 1
+	}
+	return uint64((len(m.buf) + m.seg - 1) / m.seg)
+}
+
+// packets counts the packets of the messages from at on.
+func (b *txBatch) packets(at int) (n uint64) {
+	for i := at; i < b.n; i++ {
+		n += b.msg[i].packets()
+	}
+	return n
+}
+
+// reset empties the batch.
+func (b *txBatch) reset() {
+	for i := range b.n {
+		b.msg[i].buf = nil
+	}
+	clear(b.iov[:b.iovs])
+	b.n, b.iovs, b.at = 0, 0, 0
 }
 
 // Reserve implements link.Link.
@@ -111,6 +168,14 @@ func (l *system) send(r *frame.Run) (moved bool) {
 			l.echo(r)
 		}
 	}
+	if r.Segs > 1 {
+		if env := envelopeOf(r.Buf[:r.N], r.Seg); env != 0 && !l.whole {
+			l.queueRun(r, env, dst)
+			return false
+		} else if env != 0 {
+			l.cnt.TxSplit++
+		}
+	}
 	for off := 0; off < r.N; off += r.Seg {
 		l.queue(r.Buf[off:min(off+r.Seg, r.N)], dst)
 	}
@@ -118,15 +183,19 @@ func (l *system) send(r *frame.Run) (moved bool) {
 }
 
 // queue puts a frame into the batch.
-func (l *system) queue(b []byte, dst ether.MAC) {
-	copy(b, dst[:])
-	copy(b[6:], l.mac[:])
-	if l.tx.n == txVec {
+func (l *system) queue(f []byte, dst ether.MAC) {
+	copy(f, dst[:])
+	copy(f[6:], l.mac[:])
+	b := &l.tx
+	if !b.room(2) {
 		l.flush()
 	}
-	l.tx.iov[l.tx.n].Base = &b[0]
-	l.tx.iov[l.tx.n].SetLen(len(b))
-	l.tx.n++
+	b.msg[b.n].buf, b.msg[b.n].seg = f, 0
+	if l.notes {
+		b.part(b.note[:])
+	}
+	b.part(f)
+	b.end()
 }
 
 // hopOf returns who gets a run next, nil if nobody.
@@ -211,17 +280,23 @@ func (l *system) flush() {
 		case unix.EINTR:
 		case unix.EAGAIN, unix.ENOBUFS:
 			if tries++; tries > roomTries {
-				l.cnt.TxDropped += uint64(b.n - at)
+				l.cnt.TxDropped += b.packets(at)
 				at = b.n
 				break
 			}
 			b.out.Revents = 0
 			ask(&b.out, roomMs)
-		case unix.EMSGSIZE:
-			l.cnt.TxTooLong++
-			at++
 		default:
-			l.cnt.TxRefused++
+			if b.msg[at].seg != 0 && refusesCut(e) {
+				l.stopCutting(at, e)
+				return
+			}
+			if e == unix.EMSGSIZE {
+				l.cnt.TxTooLong++
+				at++
+				break
+			}
+			l.cnt.TxRefused += b.msg[at].packets()
 			if e != l.refused {
 				l.refused = e
 				l.event(link.Event{Kind: link.EventRefused, Src: l.cfg.Addrs[0], Dst: l.lastDst, Err: e})
@@ -229,8 +304,5 @@ func (l *system) flush() {
 			at++
 		}
 	}
-	for i := range b.n {
-		b.iov[i].Base = nil
-	}
-	b.n = 0
+	b.reset()
 }

@@ -19,6 +19,13 @@ func (s *Space) OneQueue(dev string) {
 	s.ethtool(dev, setGRO, 1)
 }
 
+// CutsItself makes the kernel segment and sum what leaves an interface, as for a
+// NIC that does neither.
+func (s *Space) CutsItself(dev string) {
+	s.t.Helper()
+	s.ethtool(dev, 0x17, 0) // ETHTOOL_STXCSUM
+}
+
 func (s *Space) ethtool(dev string, cmd, data uint32) {
 	s.t.Helper()
 	value := struct{ cmd, data uint32 }{cmd, data}
