@@ -24,6 +24,17 @@
 // of another device on this host is not reached, except over a loopback
 // interface: frames that leave an interface do not come back in.
 //
+// A run of RoCEv2 leaves as one frame with one envelope and a note (PACKET_VNET_HDR)
+// that says where to cut it, as UDP_SEGMENT does for a socket: the interface or, behind
+// the queues, the kernel gives each IB packet the envelope again, with the next
+// Identification and a UDP checksum, which the ICRC does not cover. So only a run
+// whose envelopes are like that goes this way; RoCEv1, and what middleware has changed,
+// goes frame by frame. So does all once the kernel refuses (before 6.2 it does not know
+// how): the event EventNoSegmentation and the counter TxSplit tell.
+//
+// Frames take the interface's queueing discipline (no PACKET_QDISC_BYPASS): DSCP and
+// PFC classes, shaping and marking there hold, and a frame that skips it is not cut.
+//
 // Frames that the kernel merged, or did not segment yet (a sender with GSO at the
 // other end of a veth pair, a tap), come with their segment size and are cut as a
 // NIC would have cut them. A kernel before 6.2 does not tell the size; they are
@@ -43,5 +54,6 @@
 //
 // Read config.go, linux.go (opening), hop_linux.go (who is next),
 // neighbour_linux.go, netlink_linux.go, group_linux.go, filter_linux.go,
-// recv_linux.go, merged_linux.go, send_linux.go, wait_linux.go, sys_linux.go.
+// recv_linux.go, merged_linux.go, send_linux.go, cut_linux.go, wait_linux.go,
+// sys_linux.go.
 package packet

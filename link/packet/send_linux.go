@@ -30,9 +30,9 @@ type txBatch struct {
 	hdr  [txVec]mmsghdr
 	msg  [txVec]txMsg
 	iov  [txIov]unix.Iovec
-	n    int // messages
-	iovs int // used
-	at   int // where the next message's begin
+	n    int           // messages
+	iovs int           // used
+	at   int           // where the next message's begin
 	note [vnetLen]byte // of a frame that is not to be cut
 	kind uint8         // gsoUDP
 	out  unix.PollFd
