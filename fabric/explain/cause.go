@@ -1,8 +1,6 @@
 package explain
 
 import (
-	"slices"
-
 	"github.com/verbena-rdma/verbena/fabric/result"
 	"github.com/verbena-rdma/verbena/fabric/sim"
 )
@@ -58,6 +56,10 @@ type Root struct {
 	// over Rate.
 	Offered sim.Rate
 	Ratio   float64
+	// Before is set if they met before anybody was stopped: what they left in the
+	// queue was still there, and later ones, who alone would have had room, made
+	// it too long.
+	Before bool
 	// OtherPrio is the share of the port's bytes in other priorities.
 	OtherPrio float64
 	PeakQueue int64
@@ -80,6 +82,11 @@ func (s *stops) cause(t *Tree, group []int32) Root {
 		from, to = t.Windows[0].From, t.Windows[len(t.Windows)-1].To
 	}
 	c := n.load(t.root, t.Prio, from, to)
+	if !c.over() {
+		if b := n.load(t.root, t.Prio, 0, to); b.over() {
+			c, c.Before = b, true
+		}
+	}
 	c.PeakQueue = n.port(t.root).Prio[t.Prio&7].PeakQueue
 	c.OtherPrio = n.otherPrio(t.root, t.Prio)
 	toHost := false
@@ -87,12 +94,14 @@ func (s *stops) cause(t *Tree, group []int32) Root {
 		c.Receiver, toHost = n.nodeName(p), true
 	}
 	c.Down = n.downTime(t.root, from, to)
-	over := int64(c.Offered) > muldiv(int64(c.Rate), overloadPermille, 1000)
+	over := c.over()
 	switch {
 	case s.deadlockOf(t.root, t.Prio) != nil:
 		c.Kind = Cycle
 	case c.Down > 0 && permille(c.Down, to-from) >= interiorPermille:
 		c.Kind, c.DownAt = LinkDown, n.place(t.root)
+	case over && c.Before && c.OtherPrio*1000 >= starvedPermille:
+		c.Kind = Starved // which explains the time of the stops itself
 	case over && c.Senders == 1 && c.InRate > c.Rate:
 		c.Kind = StepDown
 	case over && toHost:
@@ -107,6 +116,9 @@ func (s *stops) cause(t *Tree, group []int32) Root {
 	}
 	return c
 }
+
+// over reports whether more can come in than goes out.
+func (c *Root) over() bool { return int64(c.Offered) > muldiv(int64(c.Rate), overloadPermille, 1000) }
 
 // nodeCause is of a tree whose root is a host, or a switch that told no egress.
 func (s *stops) nodeCause(node int32, group []int32) Root {
@@ -125,86 +137,6 @@ func (s *stops) nodeCause(node int32, group []int32) Root {
 		c.Kind = StormHost
 	}
 	return c
-}
-
-// load finds the instant at which most flows of the priority crossed an egress
-// and says what they could bring.
-func (n *net) load(e int32, prio uint8, from, to sim.Time) Root {
-	c := Root{Rate: n.port(e).Rate}
-	var ids []int32
-	for _, i := range n.through(e) {
-		d := &n.flows[i]
-		if d.f.State != result.Waiting && d.f.Prio == prio && d.start < to && d.end > from {
-			ids = append(ids, i)
-		}
-	}
-	at := busiest(n, ids)
-	type feed struct {
-		egress int32
-		rate   sim.Rate
-	}
-	var hosts []int32
-	var feeds []feed
-	for _, i := range ids {
-		d := &n.flows[i]
-		if d.start > at || d.end <= at {
-			continue
-		}
-		c.Flows++
-		in := d.before(e)
-		if in == none {
-			continue
-		}
-		j := slices.IndexFunc(feeds, func(f feed) bool { return f.egress == in })
-		if j < 0 {
-			j = len(feeds)
-			feeds = append(feeds, feed{egress: in})
-			c.InRate = max(c.InRate, n.port(in).Rate)
-		}
-		// A sender counts once, at the port by which its first flow comes.
-		if !slices.Contains(hosts, d.from) {
-			hosts = append(hosts, d.from)
-			feeds[j].rate += n.port(d.path[0]).Rate
-		}
-	}
-	for _, f := range feeds {
-		c.Offered += min(f.rate, n.port(f.egress).Rate)
-	}
-	c.Senders, c.InPorts = len(hosts), len(feeds)
-	c.Ratio = ratio(float64(c.Offered), float64(c.Rate))
-	return c
-}
-
-// busiest returns an instant at which most of the flows were active.
-func busiest(n *net, ids []int32) sim.Time {
-	type change struct {
-		at sim.Time
-		by int
-	}
-	ch := make([]change, 0, 2*len(ids))
-	for _, i := range ids {
-		d := &n.flows[i]
-		if d.end > d.start {
-			ch = append(ch, change{d.start, 1}, change{d.end, -1})
-		}
-	}
-	slices.SortFunc(ch, func(a, b change) int {
-		switch {
-		case a.at != b.at && a.at < b.at:
-			return -1
-		case a.at != b.at:
-			return 1
-		}
-		return a.by - b.by // who ends makes room first
-	})
-	var best, now int
-	var at sim.Time
-	for _, c := range ch {
-		if now += c.by; now > best {
-			best, at = now, c.at
-		}
-	}
-	return at
 }
 
 func (n *net) otherPrio(e int32, prio uint8) float64 {

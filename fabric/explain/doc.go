@@ -9,7 +9,8 @@
 // What it looks for, in the order in which an engineer asks:
 //
 //	verdict.go    did it finish, did the lossless class lose, what was the main cause
-//	tree.go       who stopped whom, and at which root; cause.go: why the root was full
+//	tree.go       who stopped whom, and at which root; cause.go: why the root was full,
+//	              offer.go: by what senders could bring
 //	victim.go     flows that were slowed by congestion that is not on their paths
 //	deadlock.go   cycles of stops, what opened them; storms
 //	rate.go       DCQCN: marks and CNPs; held.go: flows held below their share, burst.go: by what

@@ -294,3 +294,35 @@ func (x expectation) most(m, s int) float64 {
 	}
 	return v
 }
+
+// busiest returns an instant at which most of the flows were active.
+func busiest(n *net, ids []int32) sim.Time {
+	type change struct {
+		at sim.Time
+		by int
+	}
+	ch := make([]change, 0, 2*len(ids))
+	for _, i := range ids {
+		d := &n.flows[i]
+		if d.end > d.start {
+			ch = append(ch, change{d.start, 1}, change{d.end, -1})
+		}
+	}
+	slices.SortFunc(ch, func(a, b change) int {
+		switch {
+		case a.at != b.at && a.at < b.at:
+			return -1
+		case a.at != b.at:
+			return 1
+		}
+		return a.by - b.by // who ends makes room first
+	})
+	var best, now int
+	var at sim.Time
+	for _, c := range ch {
+		if now += c.by; now > best {
+			best, at = now, c.at
+		}
+	}
+	return at
+}

@@ -153,6 +153,9 @@ func (c *Root) sentence(t *Tree) string {
 		if c.InRate > c.Rate && c.Rate > 0 {
 			text += fmt.Sprintf(" (fed by ports of %s)", speed(c.InRate))
 		}
+		if c.Before {
+			text += ", before the first stop: what they left was still in the queue"
+		}
 	case StepDown:
 		text = fmt.Sprintf("speed step-down, %s comes in at %s and goes out at %s", plural(c.Flows, "flow"), speed(c.InRate), speed(c.Rate))
 	case Starved:

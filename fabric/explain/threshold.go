@@ -43,6 +43,8 @@ const (
 	// overloadPermille: what can arrive at an egress, in parts of its rate,
 	// from which it counts as overloaded.
 	overloadPermille = 1050
+	// offerMoves bounds the search for what NICs can bring by several ports.
+	offerMoves = 1024
 	// starvedPermille of a root's bytes in other priorities: they starve it.
 	starvedPermille = 500
 	// rerouteTime: a link that went down at the same node so long before the
