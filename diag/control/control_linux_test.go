@@ -408,7 +408,7 @@ func TestHostileServers(t *testing.T) {
 					conn.Close()
 				}
 			}()
-			list, err := control.Devices(control.Query{Timeout: time.Minute})
+			list, err := control.Devices(control.Query{Timeout: 10 * time.Minute})
 			l.Close()
 			<-done
 			if err != nil {
