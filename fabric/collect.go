@@ -115,6 +115,7 @@ func (r *Run) nodeResult(now sim.Time, node int32, out *result.Run) result.Node 
 			if sw != nil {
 				sw.Count(now, i, q, d)
 				d.KMin, d.KMax = sw.Thresholds(i, q)
+				d.XOFF, d.XOFFAlpha = sw.XOFF(i, q)
 			}
 		}
 		n.Ports = append(n.Ports, rp)

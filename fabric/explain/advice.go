@@ -192,16 +192,10 @@ func (a *adviser) marks() {
 		return
 	}
 	if h := a.s.falseMarks(); h != nil {
-		k := above(a.n.onWire(h.Burst.Bytes))
-		cost := ""
-		if e := a.n.egress(h.At.Port.Node, h.At.Port.Port); e != none {
-			cost = fmt.Sprintf("short messages may wait %s behind such a queue instead of %s", when(a.n.port(e).Rate.For(int(k))), when(a.n.port(e).Rate.For(int(h.At.KMin))))
-		}
-		a.say(fmt.Sprintf("the largest benign burst is %s", size(h.Burst.Bytes)), cost, "raise Kmin of priority %d at %s from %s to %s (switch.ecn.kmin)",
-			h.At.Prio, h.At.Port, size(h.At.KMin), size(k))
+		a.raise(h)
 	}
 	if q := r.Silent; q != nil && (q.Limit > 0 || q.KMin > 0) {
-		a.say("PFC acted and ECN did not", "", "bring Kmin (%s) below XOFF (%s at the lowest) of priority %d (switch.ecn.kmin)", size(q.KMin), size(q.Limit), q.Prio)
+		a.say("PFC acted and ECN did not", "", "bring Kmin (%s) below XOFF (%s at the lowest) of priority %d (switch.ecn.kmin)%s", size(q.KMin), size(q.Limit), q.Prio, a.n.atMost(q.Root, q.Prio))
 	}
 	if r.InData && r.Lost*1000 <= r.CNPs*cnpLossPermille {
 		a.say("they wait in the queues that they tell of", "", "give CNPs a strict priority of their own (host.cnp.priority, switch.scheduler.strict)")
@@ -215,6 +209,45 @@ func (a *adviser) marks() {
 		a.say(fmt.Sprintf("from %s to %s takes %s", speed(h.From), speed(h.Target), when(h.Recovery)), "queues and marks rise with it",
 			"recover faster: rpg_ai_rate above %s, or rpg_time_reset below %s", speed(h.AI), when(h.IncreaseEvery))
 	}
+}
+
+// raise proposes a Kmin above the largest benign burst, as long as PFC does not
+// come first.
+func (a *adviser) raise(h *Held) {
+	wire := a.n.onWire(h.Burst.Bytes)
+	k := above(wire)
+	e := a.n.egress(h.At.Port.Node, h.At.Port.Port)
+	if e == none {
+		a.say(fmt.Sprintf("the largest benign burst is %s", size(h.Burst.Bytes)), "", "raise Kmin of priority %d at %s from %s to %s (switch.ecn.kmin)",
+			h.At.Prio, h.At.Port, size(h.At.KMin), size(k))
+		return
+	}
+	if most, by, ok := a.n.mostKMin(e, h.At.Prio); ok && k > most {
+		if k = most; wire >= most {
+			may := fmt.Sprintf("Kmin of priority %d there may be %s at most (switch.ecn.kmin), now %s", h.At.Prio, size(most), size(h.At.KMin))
+			if most == 0 {
+				may = fmt.Sprintf("no Kmin of priority %d there (switch.ecn.kmin), now %s, is small enough as it is", h.At.Prio, size(h.At.KMin))
+			}
+			a.say(fmt.Sprintf("no Kmin is above the largest benign burst, %s, and lets ECN act before PFC: %s is stopped before the queue is at %s", size(h.Burst.Bytes), a.n.neighbour(by), size(wire)),
+				"senders wait for each other, or others have less of the buffer",
+				"make the bursts at %s smaller (shorter messages, or fewer senders at once), or XOFF larger (switch.buffer.alpha, switch.buffer.xoff); %s", h.At.Port, may)
+			return
+		}
+	}
+	rate := a.n.port(e).Rate
+	a.say(fmt.Sprintf("the largest benign burst is %s", size(h.Burst.Bytes)),
+		fmt.Sprintf("short messages may wait %s behind such a queue instead of %s", when(rate.For(int(k))), when(rate.For(int(h.At.KMin)))),
+		"raise Kmin of priority %d at %s from %s to %s (switch.ecn.kmin)", h.At.Prio, h.At.Port, size(h.At.KMin), size(k))
+}
+
+// neighbour names who is stopped when an ingress is full.
+func (n *net) neighbour(by Place) string {
+	if e := n.egress(by.Node, by.Port); e != none {
+		if p := n.peer(e); p != none {
+			return n.place(p).Name
+		}
+	}
+	return "the neighbour at " + by.Name
 }
 
 // above returns the power of two above the frames of a burst: 256 KiB for
@@ -245,7 +278,7 @@ func (a *adviser) earlier() string {
 		}
 		k, xoff := a.n.kmin(t.root, t.Prio), t.lowestLimit()
 		if k > 0 && xoff > 0 && k >= xoff {
-			return fmt.Sprintf("bring Kmin (%s) below XOFF (%s at the lowest) (switch.ecn.kmin)", size(k), size(xoff))
+			return fmt.Sprintf("bring Kmin (%s) below XOFF (%s at the lowest) (switch.ecn.kmin)%s", size(k), size(xoff), a.n.atMost(t.Root, t.Prio))
 		}
 		if k > 0 {
 			return fmt.Sprintf("lower Kmin (%s) and Kmax, or raise Pmax (switch.ecn)", size(k))

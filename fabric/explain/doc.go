@@ -20,7 +20,7 @@
 //	loss.go       what was dropped where, what go-back-N paid; lossless.go: headroom;
 //	              hop.go: wrong classes and PFC that is off on one hop; outage.go: links down
 //	counter.go    the counters that an operator would see
-//	advice.go     what to change first
+//	advice.go     what to change first; order.go: how large Kmin may be
 //	compare.go    what changed from one run to another
 //
 // The measure of "slow" is fluid.go: the completion time at max-min fair shares

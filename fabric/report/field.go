@@ -68,7 +68,7 @@ func unitOf(in string, f reflect.StructField) string {
 	}
 	switch in + "." + f.Name {
 	case "Host.RxBuffer", "Host.PeakRx",
-		"PortPrio.PeakQueue", "PortPrio.MeanQueue", "PortPrio.KMin", "PortPrio.KMax", "PortPrio.PeakIngress", "PortPrio.PeakHeadroom",
+		"PortPrio.PeakQueue", "PortPrio.MeanQueue", "PortPrio.KMin", "PortPrio.KMax", "PortPrio.PeakIngress", "PortPrio.XOFF", "PortPrio.PeakHeadroom",
 		"Flow.Delivered", "Pause.Held", "Pause.Limit", "Lossless.Need", "Lossless.Have", "Lossless.Peak",
 		"Shape.KMin", "Shape.KMax", "Shape.Payload", "Shape.Header", "Shape.Gap":
 		return "bytes"

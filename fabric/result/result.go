@@ -108,6 +108,7 @@ type RxQueue struct {
 type Buffer struct {
 	Total, Reserved, Shared, Headroom int64
 	PeakShared, PeakHeadroom          int64
+	Cell                              int64 // memory is given out in whole cells of so many; 0 and 1: to the byte
 }
 
 // Counter is a number under the name that operators know.
@@ -146,10 +147,15 @@ type PortPrio struct {
 	MeanQueue            float64  // over time
 	KMin, KMax           int64    // marking thresholds of this egress, bytes; 0: none
 	PeakIngress          int64    // bytes that came in here and are still held
-	PeakHeadroom         int64
-	WatchdogDetected     uint64
-	WatchdogRestored     uint64
-	WatchdogDropped      uint64
+	// XOFF is how much of what came in here a switch with an empty buffer may hold
+	// before it stops the neighbour, bytes; 0: it never does. Each byte of the
+	// shared part that is in use, by these or by others, takes XOFFAlpha from it.
+	XOFF             int64
+	XOFFAlpha        float64
+	PeakHeadroom     int64
+	WatchdogDetected uint64
+	WatchdogRestored uint64
+	WatchdogDropped  uint64
 }
 
 // FlowState says how a flow stands at the end.

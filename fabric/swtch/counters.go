@@ -73,7 +73,7 @@ func (w *Switch) Buffer() result.Buffer {
 	m := &w.mmu
 	return result.Buffer{
 		Total: w.cfg.Buffer.Total, Reserved: m.reserved, Shared: m.shared, Headroom: m.headroom,
-		PeakShared: m.peakShared, PeakHeadroom: m.peakHead,
+		PeakShared: m.peakShared, PeakHeadroom: m.peakHead, Cell: int64(max(1, m.cell)),
 	}
 }
 
