@@ -202,3 +202,36 @@ func TestLostCNPs(t *testing.T) {
 		t.Error("CNPs of priority 6 are in the data's class")
 	}
 }
+
+// Kmin is raised above the bursts as far as PFC allows; where it does not allow it,
+// that is said, and nothing above XOFF is proposed.
+func TestKMinStaysBelowXOFF(t *testing.T) {
+	for _, x := range []struct {
+		xoff  int64 // of an ingress with an empty buffer
+		alpha float64
+		want  string
+	}{
+		// 128 frames of 1,048 B are 134,144 B.
+		{0, 0, "Raise Kmin of priority 3 at leaf1:Ethernet0 from 8 KB to 256 KiB (switch.ecn.kmin)."},
+		{10 * mb, 0.125, "Raise Kmin of priority 3 at leaf1:Ethernet0 from 8 KB to 256 KiB (switch.ecn.kmin)."},
+		// Static: less two frames.
+		{200 * kb, 0, "Raise Kmin of priority 3 at leaf1:Ethernet0 from 8 KB to 197.9 KB (switch.ecn.kmin)."},
+		// X/(1 + 1/8) - 2,096 = 175,682 B: one ingress feeds one egress, of one that is used.
+		{200 * kb, 0.125, "Raise Kmin of priority 3 at leaf1:Ethernet0 from 8 KB to 175.7 KB (switch.ecn.kmin)."},
+		{100 * kb, 0.125, "Kmin of priority 3 there may be 86.8 KB at most (switch.ecn.kmin), now 8 KB."},
+		{3 * kb, 0, "no Kmin of priority 3 there (switch.ecn.kmin), now 8 KB, is small enough as it is."},
+	} {
+		f := falseAlarm(8*kb, 9800*sim.Mbps)
+		for p := range f.r.Nodes[f.leaf[1]].Ports {
+			q := &f.port(f.leaf[1], int32(p)).Prio[3]
+			q.XOFF, q.XOFFAlpha = x.xoff, x.alpha
+		}
+		got := strings.Join(strings.Fields(text(t, Explain(&f.r))), " ")
+		if !strings.Contains(got, x.want) {
+			t.Errorf("XOFF %d, alpha %g: no word of %q in\n%s", x.xoff, x.alpha, x.want, got)
+		}
+		if says := strings.Contains(got, "no Kmin is above the largest benign burst, 128 KB, and lets ECN act before PFC"); says != (x.xoff > 0 && x.xoff < 134144) {
+			t.Errorf("XOFF %d, alpha %g: said that there is none: %v", x.xoff, x.alpha, says)
+		}
+	}
+}
