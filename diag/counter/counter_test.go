@@ -84,3 +84,33 @@ func TestPFC(t *testing.T) {
 		t.Errorf("frames sent %d, want 12", got)
 	}
 }
+
+// Counters of a port do not wrap; those that stand at their end say nothing.
+func TestPortDelta(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		was    uint64
+		is     uint64
+		want   uint64
+		cannot bool
+	}{
+		{"symbol_error", 3, 5, 2, false},
+		{"symbol_error", 65535, 65535, 0, true},
+		{"symbol_error", 65536, 65536, 0, false}, // a wider one
+		{"link_downed", 254, 255, 1, false},
+		{"link_downed", 255, 255, 0, true},
+		{"link_downed", 255, 0, 0, true},
+		{"port_xmit_data", 1<<32 - 1, 1<<32 - 1, 0, true},
+		{"port_xmit_data", 1<<32 - 1, 1 << 33, 1<<32 + 1, false},
+		{"port_xmit_data", 1<<32 - 1, 7, 0, true},
+		{"unicast_rcv_packets", 65535, 65535, 0, false},
+	} {
+		d := counter.PortDelta(c.name, snapshot.Known(c.was), snapshot.Known(c.is))
+		if got, ok := d.Get(); ok == c.cannot || got != c.want {
+			t.Errorf("%s from %d to %d: %v", c.name, c.was, c.is, d)
+		}
+	}
+	if d := counter.PortDelta("symbol_error", snapshot.Value[uint64]{}, snapshot.Known(uint64(1))); d.IsKnown() {
+		t.Error("a counter without an earlier value rose")
+	}
+}

@@ -21,6 +21,9 @@ type Pause struct {
 type PFC struct {
 	Rx, Tx [8]Pause
 	Any    bool // there is a counter at all
+	// Kernel says of which priorities the frames are those of 802.1Qbb that the kernel
+	// asks drivers for; they are left out while they are 0.
+	Kernel [8]bool
 }
 
 // PFCOfPort reads the counters of a port: our own devices, which may be Ethernet ports
@@ -60,7 +63,7 @@ func PFCOf(n *snapshot.Netdev) PFC {
 	if dcb, ok := n.DCB.PFC.Get(); ok {
 		for i := range 8 {
 			if p.Rx[i].Frames.IsZero() && p.Tx[i].Frames.IsZero() && dcb.Requests[i]|dcb.Indications[i] != 0 {
-				p.Any = true
+				p.Any, p.Kernel[i] = true, true
 				p.Tx[i].Frames, p.Rx[i].Frames = snapshot.Known(dcb.Requests[i]), snapshot.Known(dcb.Indications[i])
 			}
 		}

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/verbena-rdma/verbena/diag/counter"
@@ -69,9 +70,10 @@ func (s *scope) counter(name string, prio []int, m mode, t *trace) (any, error) 
 		return nil, &unknown{name, "it takes two snapshots to see it rise"}
 	}
 	was, _ := counterAt(s, s.before, name, prio)
-	d, ok := snapshot.Delta(was, now).Get()
+	rise := s.rise(name, prio, was, now)
+	d, ok := rise.Get()
 	if !ok {
-		return nil, &unknown{name, snapshot.Delta(was, now).Why()}
+		return nil, &unknown{name, rise.Why()}
 	}
 	ev.Value, ev.Before = format(float64(v)), format(float64(was.Or(0)))
 	if m != modeRate {
@@ -79,12 +81,43 @@ func (s *scope) counter(name string, prio []int, m mode, t *trace) (any, error) 
 		return float64(d), nil
 	}
 	sec := s.window.Length().Seconds()
-	if sec <= 0 {
+	switch {
+	case sec <= 0:
 		return nil, &unknown{name, "the snapshots do not say how far they are apart"}
+	case sec < minRateSeconds:
+		return nil, &unknown{name, fmt.Sprintf("the snapshots are %.2g s apart: a rate takes %v s at least", sec, minRateSeconds)}
 	}
 	ev.Rate = format(float64(d) / sec)
 	t.add(ev)
 	return float64(d) / sec, nil
+}
+
+// minRateSeconds is the shortest window whose rates are judged: in a shorter one a
+// single event is hundreds a second, and some drivers read their counters once a second.
+const minRateSeconds = 1
+
+// rise is how much a counter rose between the snapshots, from one value to another.
+func (s *scope) rise(name string, prio []int, was, now snapshot.Value[uint64]) snapshot.Value[uint64] {
+	switch {
+	case pauseNames[name]:
+		return pauseRise(s, name, prio)
+	case pmaNames[name]:
+		return counter.PortDelta(name, was, now)
+	case strings.HasPrefix(name, "ethtool:"):
+		return snapshot.Delta(was, now)
+	}
+	before, after := s.before.port.HWCounters, s.now.port.HWCounters
+	f := counter.Of(s.now.dev)
+	if raw := counter.Raw(f, after, counter.Name(name)); !slices.Equal(counter.Raw(f, before, counter.Name(name)), raw) {
+		return snapshot.Unreadable[uint64]("the snapshots do not have the same of " + strings.Join(raw, ", "))
+	}
+	b, a := was.Or(0), now.Or(0)
+	if a < b {
+		if fell := counter.Fell(before, after); fell != "" {
+			return snapshot.Unreadable[uint64]("the counters were reset: " + fell + " fell, too")
+		}
+	}
+	return snapshot.Delta(was, now)
 }
 
 // counterAt reads a counter at one instant.
@@ -113,35 +146,46 @@ func counterAt(s *scope, m *moment, name string, prio []int) (snapshot.Value[uin
 	return counter.Get(f, m.port.HWCounters, counter.Name(name)), base + "hw_counters/" + strings.Join(raw, "+")
 }
 
-// pauseAt reads PFC counters of the interface: of one priority, or of all with -1.
-func pauseAt(s *scope, m *moment, name string, prio []int) (snapshot.Value[uint64], string) {
-	var pfc *counter.PFC
-	place, who := "", ""
+// pfcAt finds the PFC counters of a port: nil where there are none.
+func pfcAt(s *scope, m *moment) (pfc *counter.PFC, who, place string) {
 	switch {
 	case m.dev != nil && m.port != nil && m.dev.Kind == snapshot.Verbena && (m.net == nil || !s.work.pfc(m.net).Any): // an Ethernet port of its own
 		own := counter.PFCOfPort(m.port)
 		pfc, who = &own, m.dev.Name
 		place = who + " counters"
 	case m.net == nil:
-		return snapshot.Unreadable[uint64](noNetdev().why), ""
+		return nil, "", ""
 	default:
 		pfc, who = s.work.pfc(m.net), m.net.Name
 		place = "ethtool -S " + who
 	}
-	if !pfc.Any {
-		return snapshot.Unreadable[uint64]("no PFC counters of " + who), place
-	}
-	from, to := 0, 8
+	return pfc, who, place
+}
+
+// prioRange says of which priorities a condition speaks: of the lossless one if it is
+// known; else of all of them, for a frame of any is one too many.
+func prioRange(s *scope, prio []int) (from, to int) {
 	switch {
 	case len(prio) > 0 && prio[0] >= 0:
-		from, to = prio[0], min(prio[0]+1, 8)
+		return prio[0], min(prio[0]+1, 8)
 	case len(prio) == 0:
-		// The lossless priority if it is known; else all of them, for a frame of any
-		// is one too many.
 		if r, ok := losslessPrio(s).value.(int); ok {
-			from, to = r, r+1
+			return r, r + 1
 		}
 	}
+	return 0, 8
+}
+
+// pauseAt reads PFC counters of the interface: of one priority, or of all with -1.
+func pauseAt(s *scope, m *moment, name string, prio []int) (snapshot.Value[uint64], string) {
+	pfc, who, place := pfcAt(s, m)
+	switch {
+	case pfc == nil:
+		return snapshot.Unreadable[uint64](noNetdev().why), ""
+	case !pfc.Any:
+		return snapshot.Unreadable[uint64]("no PFC counters of " + who), place
+	}
+	from, to := prioRange(s, prio)
 	var sum snapshot.Value[uint64]
 	for p := from; p < to; p++ {
 		v := pauseField(pfc, name, p)
@@ -156,6 +200,36 @@ func pauseAt(s *scope, m *moment, name string, prio []int) (snapshot.Value[uint6
 		place += fmt.Sprintf(", priority %d", from)
 	}
 	return sum, place
+}
+
+// pauseRise is how much PFC counters rose, each priority by itself: one that only one
+// snapshot has says nothing.
+func pauseRise(s *scope, name string, prio []int) snapshot.Value[uint64] {
+	now, who, _ := pfcAt(s, &s.now)
+	was, _, _ := pfcAt(s, s.before)
+	if now == nil || was == nil {
+		return snapshot.Unreadable[uint64](noNetdev().why)
+	}
+	from, to := prioRange(s, prio)
+	var sum snapshot.Value[uint64]
+	why := snapshot.Unreadable[uint64](who + " does not count it at both instants")
+	for p := from; p < to; p++ {
+		b, a := pauseField(was, name, p), pauseField(now, name, p)
+		if b.IsZero() && a.IsKnown() && now.Kernel[p] && s.before.net != nil && s.before.net.DCB.PFC.IsKnown() {
+			b = snapshot.Known(uint64(0))
+		}
+		d := snapshot.Delta(b, a)
+		switch x, ok := d.Get(); {
+		case ok:
+			sum = snapshot.Known(sum.Or(0) + x)
+		case a.IsKnown() && b.IsKnown():
+			return d // it fell: what the others did is not the whole
+		}
+	}
+	if !sum.IsKnown() {
+		return why
+	}
+	return sum
 }
 
 func pauseField(p *counter.PFC, name string, prio int) snapshot.Value[uint64] {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -79,7 +80,9 @@ type RuleFault struct {
 
 // Examine holds a host against rules.
 func Examine(in Input, rules []*Rule) *Report {
+	restarted := forget(&in)
 	r := &Report{Host: in.Host.After.Host.Or("host"), Seconds: in.Host.Length().Seconds(), Problems: in.Host.After.Problems}
+	r.Problems = append(slices.Clip(r.Problems), restarted...)
 	if in.Peer != nil {
 		r.Peer = in.Peer.After.Host.Or("peer")
 	}
@@ -104,6 +107,21 @@ func Examine(in Input, rules []*Rule) *Report {
 	r.Findings = group(rank(r.Findings))
 	r.Skipped, r.Passed = group(r.Skipped), group(r.Passed)
 	return r
+}
+
+// forget leaves out the earlier snapshot of a host that was started anew after it: what
+// its counters say now rose since then.
+func forget(in *Input) (told []snapshot.Problem) {
+	const why = "%s was started anew between the two snapshots: its counters are judged by the later one alone"
+	if in.Host.Restarted() {
+		in.Host.Before = nil
+		told = append(told, snapshot.Problem{Place: "proc/uptime", Why: fmt.Sprintf(why, in.Host.After.Host.Or("the host"))})
+	}
+	if in.Peer != nil && in.Peer.Restarted() {
+		in.Peer = &snapshot.Window{After: in.Peer.After}
+		told = append(told, snapshot.Problem{Place: "proc/uptime", Why: fmt.Sprintf(why, in.Peer.After.Host.Or("the peer"))})
+	}
+	return told
 }
 
 func (r *Report) add(f Finding) {

@@ -141,9 +141,11 @@ func queueShare(s *scope) reading {
 			continue
 		}
 		if s.before != nil && s.before.net != nil {
-			if d, ok := snapshot.Delta(s.before.net.Ethtool.Get(c.Name), c.Value).Get(); ok {
-				v = d
+			d, ok := snapshot.Delta(s.before.net.Ethtool.Get(c.Name), c.Value).Get()
+			if !ok {
+				return none(place, "packets of %s cannot be compared: the counter was reset, or the queue is new", c.Name)
 			}
+			v = d
 		}
 		n++
 		sum += float64(v)

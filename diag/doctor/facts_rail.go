@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/verbena-rdma/verbena/diag/counter"
 	"github.com/verbena-rdma/verbena/diag/snapshot"
 )
 
@@ -20,8 +21,9 @@ var railFacts = map[string]fact{
 	"host.rails_alike":     {doc: "whether these ports have as many connected queue pairs each", get: once("host.rails_alike", railsAlike)},
 }
 
-// bothSets calls f for each counter of a port that both snapshots have.
-func bothSets(s *scope, f func(name string, was, now snapshot.Value[uint64])) reading {
+// bothSets calls f for each counter of a port that both snapshots have; pma says that it
+// is of counters/ and not of hw_counters/.
+func bothSets(s *scope, f func(name string, pma bool, was, now snapshot.Value[uint64])) reading {
 	switch {
 	case s.now.port == nil:
 		return none("", "no RDMA port on it")
@@ -29,15 +31,15 @@ func bothSets(s *scope, f func(name string, was, now snapshot.Value[uint64])) re
 		return none(portPath(s, "counters"), "it takes two snapshots to see it")
 	}
 	n := 0
-	for _, set := range []struct{ was, now snapshot.Counters }{
+	for i, set := range []struct{ was, now snapshot.Counters }{
 		{s.before.port.Counters, s.now.port.Counters}, {s.before.port.HWCounters, s.now.port.HWCounters},
 	} {
-		for i := range set.now {
-			c := &set.now[i]
+		for k := range set.now {
+			c := &set.now[k]
 			was := set.was.Get(c.Name)
 			if c.Value.IsKnown() && was.IsKnown() {
 				n++
-				f(c.Name, was, c.Value)
+				f(c.Name, i == 0, was, c.Value)
 			}
 		}
 	}
@@ -49,8 +51,9 @@ func bothSets(s *scope, f func(name string, was, now snapshot.Value[uint64])) re
 
 func countersFell(s *scope) reading {
 	out := []string{}
-	r := bothSets(s, func(name string, was, now snapshot.Value[uint64]) {
-		if !snapshot.Delta(was, now).IsKnown() {
+	r := bothSets(s, func(name string, pma bool, was, now snapshot.Value[uint64]) {
+		fell := now.Or(0) < was.Or(0)
+		if pma && fell || !pma && !counter.IsLevel(name) && !snapshot.Delta(was, now).IsKnown() {
 			out = append(out, name)
 		}
 	})
@@ -62,7 +65,7 @@ func countersFell(s *scope) reading {
 
 func countersStill(s *scope) reading {
 	still := true
-	r := bothSets(s, func(_ string, was, now snapshot.Value[uint64]) { still = still && was == now })
+	r := bothSets(s, func(_ string, _ bool, was, now snapshot.Value[uint64]) { still = still && was == now })
 	if r.why != "" {
 		return r
 	}

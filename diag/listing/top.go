@@ -186,8 +186,10 @@ func topPorts(w snapshot.Window) []TopPort {
 			if !again.IsKnown() {
 				again = sum(hw(counter.NAKSeqRx), hw(counter.ACKTimeout), hw(counter.NAKSeqImplied))
 			}
-			tx := rate(w, before.Counters.Get("port_xmit_data"), p.Counters.Get("port_xmit_data"), 32) // words
-			rx := rate(w, before.Counters.Get("port_rcv_data"), p.Counters.Get("port_rcv_data"), 32)
+			words := func(name string) snapshot.Value[float64] {
+				return rising(w, counter.PortDelta(name, before.Counters.Get(name), p.Counters.Get(name)), 32)
+			}
+			tx, rx := words("port_xmit_data"), words("port_rcv_data")
 			if !tx.IsKnown() {
 				tx, rx = times8(hw(counter.TxBytes)), times8(hw(counter.RxBytes))
 			}
@@ -227,7 +229,11 @@ func earlier(w snapshot.Window, d *snapshot.Device, p *snapshot.Port) snapshot.P
 
 // rate is how fast a counter rose, per second.
 func rate(w snapshot.Window, before, after snapshot.Value[uint64], factor float64) snapshot.Value[float64] {
-	n, ok := snapshot.Delta(before, after).Get()
+	return rising(w, snapshot.Delta(before, after), factor)
+}
+
+func rising(w snapshot.Window, rise snapshot.Value[uint64], factor float64) snapshot.Value[float64] {
+	n, ok := rise.Get()
 	if seconds := w.Length().Seconds(); ok && seconds > 0 {
 		return snapshot.Known(float64(n) * factor / seconds)
 	}

@@ -61,6 +61,11 @@ func rates(before, after *snapshot.Snapshot, seconds float64) []point {
 			out = append(out, point{key{plot, device, line}, float64(d) * factor / seconds})
 		}
 	}
+	portWords := func(device, line, name string, b, a snapshot.Counters) {
+		if d, ok := counter.PortDelta(name, b.Get(name), a.Get(name)).Get(); ok {
+			out = append(out, point{key{plotThroughput, device, line}, float64(d) * wordBytes * 8 / seconds})
+		}
+	}
 	labels := after.Labels()
 	for i := range after.Devices {
 		d := &after.Devices[i]
@@ -83,7 +88,7 @@ func rates(before, after *snapshot.Snapshot, seconds float64) []point {
 			}{{"received", "port_rcv_data", "rx_bytes", counter.RxBytes}, {"sent", "port_xmit_data", "tx_bytes", counter.TxBytes}} {
 				switch a := counter.Get(f, p.HWCounters, way.bytes); {
 				case p.Counters.Get(way.data).IsKnown():
-					add(plotThroughput, at, way.line, q.Counters.Get(way.data), p.Counters.Get(way.data), wordBytes*8)
+					portWords(at, way.line, way.data, q.Counters, p.Counters)
 				case a.IsKnown():
 					add(plotThroughput, at, way.line, counter.Get(f, q.HWCounters, way.bytes), a, 8)
 				default:

@@ -131,8 +131,9 @@ func (w *watch) look(s *snapshot.Snapshot) {
 	var points []point
 	seconds := 0.0
 	if w.last != nil {
-		seconds = s.Taken.Sub(w.last.Taken).Seconds()
-		if seconds > 0 {
+		window := snapshot.Window{Before: w.last, After: s}
+		seconds = window.Length().Seconds()
+		if seconds > 0 && !window.Restarted() {
 			points = rates(w.last, s, seconds)
 		}
 	}

@@ -82,6 +82,7 @@ func (r *reader) meta() {
 	if s.Host.IsZero() && m.Host != "" {
 		s.Host = snapshot.Known(clean(m.Host))
 	}
+	s.Uptime = value(r, "proc/uptime", seconds)
 	if !r.opt.Counters {
 		s.Kernel = value(r, "proc/sys/kernel/osrelease", text)
 	}

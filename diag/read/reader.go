@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -195,6 +196,16 @@ func number64(s string) (int64, error) {
 		return 0, odd(s, "a number")
 	}
 	return n, nil
+}
+
+// seconds reads the first word of /proc/uptime.
+func seconds(s string) (float64, error) {
+	word, _, _ := strings.Cut(s, " ")
+	v, err := strconv.ParseFloat(word, 64)
+	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
+		return 0, odd(s, "seconds")
+	}
+	return v, nil
 }
 
 func unsigned(s string) (uint64, error) {

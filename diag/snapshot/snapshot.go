@@ -26,6 +26,8 @@ type Snapshot struct {
 	Host    Value[string] `json:"host,omitzero"`
 	Kernel  Value[string] `json:"kernel,omitzero"`
 	Taken   time.Time     `json:"taken,omitzero"`
+	// Uptime is the time since the host was started, in seconds.
+	Uptime Value[float64] `json:"uptime_s,omitzero"`
 
 	// Devices are in the order of their index, those without one after them by
 	// name, numbers in names compared as numbers.

@@ -1,6 +1,9 @@
 package snapshot
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Window is a host at two instants, or at one: then Before is nil and there are no
 // differences.
@@ -9,12 +12,39 @@ type Window struct {
 	After  *Snapshot `json:"after"`
 }
 
-// Length is the time between the two, 0 for one snapshot or clocks that stood.
+// Length is the time between the two, 0 for one snapshot or clocks that stood. Where the
+// host's clock was set in between, it is what the host's uptime says.
 func (w Window) Length() time.Duration {
 	if w.Before == nil {
 		return 0
 	}
-	return max(w.After.Taken.Sub(w.Before.Taken), 0)
+	d := w.After.Taken.Sub(w.Before.Taken)
+	from, ok := w.Before.Uptime.Get()
+	to, ok2 := w.After.Uptime.Get()
+	up := to - from
+	if ok && ok2 && up > 0 && up < maxUptime && math.Abs(up-d.Seconds()) > clockSlack {
+		return time.Duration(up * float64(time.Second))
+	}
+	return max(d, 0)
+}
+
+const (
+	// maxUptime bounds what is believed of an uptime, in seconds: a century.
+	maxUptime = 100 * 365 * 86400
+	// clockSlack is by how many seconds clock and uptime may differ: an uptime has
+	// hundredths, and is read a moment later.
+	clockSlack = 0.2
+)
+
+// Restarted reports whether the host was started anew between the two: its counters
+// began again, and say nothing of what rose.
+func (w Window) Restarted() bool {
+	if w.Before == nil {
+		return false
+	}
+	from, ok := w.Before.Uptime.Get()
+	to, ok2 := w.After.Uptime.Get()
+	return ok && ok2 && to < from
 }
 
 // Delta is how much a counter rose. A counter that fell wrapped at 32 bits if it was
