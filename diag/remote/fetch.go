@@ -16,8 +16,12 @@ import (
 	"github.com/verbena-rdma/verbena/diag/source"
 )
 
-// patience is what the other end may take beyond the interval.
-const patience = 30 * time.Second
+// What the other end may take beyond the interval: until it begins to answer, and
+// until it has answered.
+const (
+	patience = 30 * time.Second
+	whole    = 3 * time.Minute
+)
 
 // Address is host:port of a peer that is given as HOST or HOST:PORT, IPv6 addresses
 // with or without brackets.
@@ -48,7 +52,7 @@ func Fetch(ctx context.Context, peer string, interval time.Duration) (*source.Re
 	if interval < 0 || interval > MaxInterval {
 		return nil, fmt.Errorf("%s: an interval of %v, must be 0 to %v", address, interval, MaxInterval)
 	}
-	ctx, cancel := context.WithTimeout(ctx, interval+patience)
+	ctx, cancel := context.WithTimeout(ctx, interval+whole)
 	defer cancel()
 	u := url.URL{Scheme: "http", Host: address, Path: path, RawQuery: url.Values{"interval": {interval.String()}}.Encode()}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -56,7 +60,10 @@ func Fetch(ctx context.Context, peer string, interval time.Duration) (*source.Re
 		return nil, fmt.Errorf("%s: %w", address, err)
 	}
 	c := http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 16 << 10},
+		Transport: &http.Transport{
+			DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 16 << 10,
+			DialContext: (&net.Dialer{Timeout: patience}).DialContext, ResponseHeaderTimeout: interval + patience,
+		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	resp, err := c.Do(req)
@@ -83,7 +90,8 @@ func cause(err error) error {
 	if errors.As(err, &u) {
 		err = u.Err
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	var late net.Error
+	if errors.As(err, &late) && late.Timeout() {
 		return errors.New("no answer in time")
 	}
 	var op *net.OpError
