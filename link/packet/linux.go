@@ -16,6 +16,7 @@ import (
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/frame"
 	"github.com/verbena-rdma/verbena/link"
+	"github.com/verbena-rdma/verbena/link/internal/poll"
 	"github.com/verbena-rdma/verbena/link/internal/ring"
 	"github.com/verbena-rdma/verbena/wire/ether"
 	"github.com/verbena-rdma/verbena/wire/roce"
@@ -31,9 +32,11 @@ type system struct {
 	index  int // of the interface
 	mac    ether.MAC
 	lo     bool // the interface is a loopback
-	fd     int  // of wait.file: receives
+	fd     int  // receives
 	out    int  // sends
-	wait   waiter
+	poll   poll.Set
+	polled bool // poll is open
+	clock  clock.Real
 
 	rxPool, txPool ring.Pool
 	splitPool      ring.Pool // see merged_linux.go
@@ -77,7 +80,7 @@ func openSystem(cfg Config) (_ link.Link, err error) {
 		return nil, fmt.Errorf("open packet link on %s: %w", cfg.Interface, err)
 	}
 	l := &system{
-		cfg: cfg, index: ifi.Index, fd: -1, out: -1, lo: ifi.Flags&net.FlagLoopback != 0,
+		cfg: cfg, clock: clock.NewReal(), index: ifi.Index, fd: -1, out: -1, lo: ifi.Flags&net.FlagLoopback != 0,
 		hops: map[netip.Addr]*hop{}, groups: map[netip.Addr]*group{}, local: ring.NewQueue(localDepth),
 	}
 	l.routes.fd, l.ears.nl.fd, l.ears.again.fd = -1, -1, -1
@@ -142,7 +145,11 @@ func (l *system) openSockets() error {
 		return fmt.Errorf("AF_PACKET socket: %w", err)
 	}
 	l.fd = fd
-	if err := l.wait.open(fd); err != nil {
+	if err := l.poll.Open(); err != nil {
+		return err
+	}
+	l.polled = true
+	if err := l.poll.Receive(fd); err != nil {
 		return err
 	}
 	if l.out, err = unix.Socket(unix.AF_PACKET, typ, 0); err != nil {
@@ -203,6 +210,12 @@ func hold(a netip.Addr, index int) (fd int, err error) {
 			_ = unix.Close(fd)
 		}
 	}()
+	// A socket that has asked for merged packets takes the piece whole: else the
+	// kernel cuts for it what the filter then drops. That stays when merging is taken
+	// back, which would merge packets of one Identification too, and nothing tells
+	// them from counted ones.
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO, 1)
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO, 0)
 	drop := [1]unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K}}
 	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &drop[0]}); err != nil {
 		return -1, fmt.Errorf("set SO_ATTACH_FILTER: %w", err)
@@ -248,7 +261,7 @@ func (l *system) Counters() link.Counters {
 		}
 	}
 	c := l.cnt
-	c.WaitCalls = l.wait.calls.Load()
+	c.WaitCalls = l.poll.Calls()
 	return c
 }
 
@@ -265,10 +278,10 @@ func (l *system) Event() (link.Event, bool) {
 }
 
 // Wait implements link.Link.
-func (l *system) Wait(now, until clock.Time) error { return l.wait.wait(now, until, &l.localLen) }
+func (l *system) Wait(now, until clock.Time) error { return l.poll.Wait(now, until, &l.localLen) }
 
 // Wake implements link.Link.
-func (l *system) Wake() { l.wait.wake() }
+func (l *system) Wake() { l.poll.Wake() }
 
 // Close implements link.Link.
 func (l *system) Close() error {
@@ -286,11 +299,13 @@ func (l *system) Close() error {
 	}
 	l.holders = nil
 	var err error
-	if l.wait.file != nil {
-		err = l.wait.close()
+	if l.polled {
+		err = l.poll.Close()
 	}
-	if l.out >= 0 {
-		_ = unix.Close(l.out)
+	for _, fd := range []int{l.fd, l.out} {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+		}
 	}
 	l.mu.Unlock()
 	l.routes.close()

@@ -40,7 +40,7 @@ type waiting struct {
 // find looks for the address of a neighbour in the host's table, and makes the
 // host ask for it if it is not there. It reports whether it was. l.mu is held.
 func (l *system) find(h *hop) bool {
-	now := l.wait.clock.Now()
+	now := l.clock.Now()
 	if now < h.next {
 		return false
 	}

@@ -39,6 +39,7 @@ func (l *system) Recv(_ clock.Time, rx []frame.Rx) (int, error) {
 	}
 	// The order changes from call to call so that nobody starves.
 	l.turn = !l.turn
+	l.poll.Received()
 	n := 0
 	if l.turn {
 		n = l.recvLocal(rx)

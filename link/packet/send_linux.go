@@ -248,7 +248,7 @@ func (l *system) push(r *frame.Run, b []byte) bool {
 		return false
 	}
 	l.localLen.Store(int32(l.local.Len()))
-	l.wait.nudge()
+	l.poll.Nudge()
 	return true
 }
 

@@ -23,5 +23,5 @@
 // has.
 //
 // Read config.go, then linux.go (opening), recv_linux.go, send_linux.go,
-// poll_linux.go; holder_linux.go says who has the port; portable.go is apart.
+// package link/internal/poll; holder_linux.go says who has the port; portable.go is apart.
 package udp

@@ -114,7 +114,7 @@ func (l *system) openGroup(e *endpoint, addr netip.Addr) (*group, error) {
 		return nil, err
 	}
 	g.main = s
-	if err := l.poll.receive(s.fd); err != nil {
+	if err := l.poll.Receive(s.fd); err != nil {
 		_ = unix.Close(s.fd)
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (l *system) closeIfEmpty(g *group) {
 	}
 	l.groups = slices.DeleteFunc(l.groups, func(o *group) bool { return o == g })
 	l.rxs = slices.DeleteFunc(l.rxs, func(e *endpoint) bool { return e == g.endpoint })
-	l.poll.forget(g.main.fd)
+	l.poll.Forget(g.main.fd)
 	_ = unix.Close(g.main.fd)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/frame"
 	"github.com/verbena-rdma/verbena/link"
+	"github.com/verbena-rdma/verbena/link/internal/poll"
 	"github.com/verbena-rdma/verbena/link/internal/ring"
 )
 
@@ -50,7 +51,7 @@ type system struct {
 	events  []link.Event
 	cnt     link.Counters
 
-	poll poller
+	poll poll.Set
 }
 
 // endpoint is one local address.
@@ -110,7 +111,7 @@ func openShard(cfg *Config, set *shards) (_ link.Link, err error) {
 		l.shard = len(set.links)
 		set.links = append(set.links, l)
 	}
-	if err := l.poll.open(); err != nil {
+	if err := l.poll.Open(); err != nil {
 		return nil, fmt.Errorf("open UDP link: %w", err)
 	}
 	defer func() {
@@ -134,7 +135,7 @@ func openShard(cfg *Config, set *shards) (_ link.Link, err error) {
 		if ep.main, err = set.open(ep, cfg.Port); err != nil {
 			return nil, openError(a, cfg.Port, err)
 		}
-		if err = l.poll.receive(ep.main.fd); err != nil {
+		if err = l.poll.Receive(ep.main.fd); err != nil {
 			return nil, fmt.Errorf("open UDP link on %v: %w", a, err)
 		}
 		l.caps.MTU = min(l.caps.MTU, interfaceMTU(ep.addr)-headers(ep.addr))
@@ -319,7 +320,7 @@ func (l *system) Counters() link.Counters {
 		}
 	}
 	c := l.cnt
-	c.WaitCalls = l.poll.calls.Load()
+	c.WaitCalls = l.poll.Calls()
 	return c
 }
 
@@ -349,11 +350,11 @@ func (l *system) Wait(now, until clock.Time) error {
 	if l.set != nil {
 		local = &l.inbox.n
 	}
-	return l.poll.wait(now, until, local)
+	return l.poll.Wait(now, until, local)
 }
 
 // Wake implements link.Link.
-func (l *system) Wake() { l.poll.wake() }
+func (l *system) Wake() { l.poll.Wake() }
 
 // Close implements link.Link.
 func (l *system) Close() error {
@@ -372,5 +373,5 @@ func (l *system) Close() error {
 			_ = unix.Close(e.main.fd)
 		}
 	}
-	return l.poll.close()
+	return l.poll.Close()
 }

@@ -41,7 +41,7 @@ func (l *system) Recv(now clock.Time, rx []frame.Rx) (int, error) {
 	if len(l.waiting) != 0 {
 		l.flush(now)
 	}
-	l.poll.received()
+	l.poll.Received()
 	// The order changes from call to call so that nobody starves.
 	l.turn++
 	n, bytes := 0, 0

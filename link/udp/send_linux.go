@@ -139,10 +139,10 @@ func (l *system) source(e *endpoint, want uint16) sock {
 // watch makes all shards able to wait for room in a socket.
 func (l *system) watch(fd int) error {
 	if l.set == nil {
-		return l.poll.add(fd)
+		return l.poll.Add(fd)
 	}
 	for _, o := range l.set.links {
-		if err := o.poll.add(fd); err != nil {
+		if err := o.poll.Add(fd); err != nil {
 			return err
 		}
 	}
@@ -224,7 +224,7 @@ func (l *system) flush(now clock.Time) {
 	if l.waiting = l.waiting[:n]; n > 0 {
 		return
 	}
-	l.poll.gotRoom()
+	l.poll.GotRoom()
 }
 
 // send sends a run and disposes of its buffer, unless it returns false: then
@@ -262,7 +262,7 @@ func (l *system) send(r *frame.Run) bool {
 		l.pool.Put(r.Buf)
 		return true
 	case unix.EAGAIN:
-		l.poll.wantRoom(s.fd)
+		l.poll.WantRoom(s.fd)
 		return false
 	default:
 		return l.refused(e, s, r, errno)
@@ -284,13 +284,13 @@ func (l *system) sendLocal(r *frame.Run) {
 			free = r.Buf
 		}
 		l.pool.Put(free)
-		to.poll.nudge()
+		to.poll.Nudge()
 	case !l.local.Push(ring.Received(r)):
 		l.cnt.RxDropped += uint64(r.Segs)
 		l.pool.Put(r.Buf)
 	default:
 		l.localLen.Store(int32(l.local.Len()))
-		l.poll.nudge()
+		l.poll.Nudge()
 	}
 }
 
@@ -368,7 +368,7 @@ func (l *system) sendSplit(e *endpoint, s sock, r *frame.Run) bool {
 		case unix.EAGAIN:
 			l.moveICRC(r, seg, 0, i)
 			l.shift(r, i)
-			l.poll.wantRoom(s.fd)
+			l.poll.WantRoom(s.fd)
 			return false
 		case unix.ENOBUFS:
 			l.cnt.TxDropped++

@@ -255,7 +255,7 @@ func (l *system) sortOut(rx []frame.Rx) (kept int) {
 			free = part.Data
 		}
 		l.pool.Put(free)
-		to.poll.nudge()
+		to.poll.Nudge()
 	}
 	return kept
 }

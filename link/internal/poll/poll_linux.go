@@ -1,4 +1,4 @@
-package udp
+package poll
 
 import (
 	"errors"
@@ -16,14 +16,14 @@ import (
 	"github.com/verbena-rdma/verbena/link"
 )
 
-// poller parks a goroutine, not a thread, until one of several sockets is
+// Set parks a goroutine, not a thread, until one of several sockets is
 // ready: they are in one epoll set, which is itself a file that the runtime's
 // poller watches. Setting the file's deadline wakes it from outside.
 //
 // The set listens to the sockets only while somebody waits now and then: each
 // packet that makes it ready wakes a thread of the runtime, which in a program
 // that polls is a thread too many, on the processor of whoever sends.
-type poller struct {
+type Set struct {
 	fd    int // of file; os.File.Fd would make it blocking
 	file  *os.File
 	raw   syscall.RawConn
@@ -58,7 +58,8 @@ const quiet = 256
 // past is a deadline that is over.
 var past = time.Unix(1, 0)
 
-func (p *poller) open() error {
+// Open makes an empty set. The zero Set becomes usable by it.
+func (p *Set) Open() error {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return os.NewSyscallError("epoll_create1", err)
@@ -81,7 +82,7 @@ func (p *poller) open() error {
 // check reports whether the set is ready. It is called before the goroutine
 // parks, when the runtime already notes what happens to the set, and again when
 // that has woken the goroutine, which is answer enough.
-func (p *poller) check(fd uintptr, got []unix.EpollEvent) bool {
+func (p *Set) check(fd uintptr, got []unix.EpollEvent) bool {
 	if p.asked {
 		return true
 	}
@@ -96,11 +97,11 @@ func (p *poller) check(fd uintptr, got []unix.EpollEvent) bool {
 	return e == 0 && n > 0
 }
 
-// receive adds a socket that receives.
-func (p *poller) receive(fd int) error {
+// Receive adds a socket that receives.
+func (p *Set) Receive(fd int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.add(fd); err != nil {
+	if err := p.Add(fd); err != nil {
 		return err
 	}
 	s := receiver{fd: fd}
@@ -111,35 +112,35 @@ func (p *poller) receive(fd int) error {
 	return nil
 }
 
-// forget removes a socket that receives and is about to be closed.
-func (p *poller) forget(fd int) {
+// Forget removes a socket that receives and is about to be closed.
+func (p *Set) Forget(fd int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.socks = slices.DeleteFunc(p.socks, func(s receiver) bool { return s.fd == fd })
 	_ = unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, fd, nil)
 }
 
-// add adds a socket that sends.
-func (p *poller) add(fd int) error {
+// Add adds a socket that sends.
+func (p *Set) Add(fd int) error {
 	ev := unix.EpollEvent{Fd: int32(fd)}
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &ev))
 }
 
 // want changes what of fd makes the set ready.
-func (p *poller) want(fd int, events uint32) {
+func (p *Set) want(fd int, events uint32) {
 	ev := unix.EpollEvent{Events: events, Fd: int32(fd)}
 	_ = unix.EpollCtl(p.fd, unix.EPOLL_CTL_MOD, fd, &ev)
 }
 
 // listen changes whether the set listens to the receiving sockets. With mu.
-func (p *poller) listen(yes bool) {
+func (p *Set) listen(yes bool) {
 	p.listening.Store(yes)
 	for _, s := range p.socks {
 		p.interest(s)
 	}
 }
 
-func (p *poller) interest(s receiver) {
+func (p *Set) interest(s receiver) {
 	var events uint32
 	if p.listening.Load() {
 		events = unix.EPOLLIN
@@ -150,9 +151,9 @@ func (p *poller) interest(s receiver) {
 	p.want(s.fd, events)
 }
 
-// wantRoom makes waits end when the socket has room to send, once, or, where it
-// receives too, until gotRoom.
-func (p *poller) wantRoom(fd int) {
+// WantRoom makes waits end when the socket has room to send, once, or, where it
+// receives too, until GotRoom.
+func (p *Set) WantRoom(fd int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range p.socks {
@@ -165,8 +166,8 @@ func (p *poller) wantRoom(fd int) {
 	p.want(fd, unix.EPOLLOUT|unix.EPOLLONESHOT)
 }
 
-// gotRoom says that nobody waits for room any more.
-func (p *poller) gotRoom() {
+// GotRoom says that nobody waits for room any more.
+func (p *Set) GotRoom() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range p.socks {
@@ -177,8 +178,8 @@ func (p *poller) gotRoom() {
 	}
 }
 
-// received says that somebody has asked the sockets for packets.
-func (p *poller) received() {
+// Received says that somebody has asked the sockets for packets.
+func (p *Set) Received() {
 	if !p.listening.Load() || p.polled.Add(1) < quiet {
 		return
 	}
@@ -189,9 +190,9 @@ func (p *poller) received() {
 	}
 }
 
-// wait blocks as link.Link's Wait does; local counts what is ready beside the
-// sockets, and whoever raises it calls nudge.
-func (p *poller) wait(now, until clock.Time, local *atomic.Int32) error {
+// Wait blocks as link.Link's Wait does; local counts what is ready beside the
+// sockets, and whoever raises it calls Nudge.
+func (p *Set) Wait(now, until clock.Time, local *atomic.Int32) error {
 	if p.closed.Load() {
 		return link.ErrClosed
 	}
@@ -219,7 +220,7 @@ func (p *poller) wait(now, until clock.Time, local *atomic.Int32) error {
 }
 
 // begin says that somebody waits: from now on the listening does not end.
-func (p *poller) begin() {
+func (p *Set) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waiting.Store(true)
@@ -228,7 +229,7 @@ func (p *poller) begin() {
 
 // arm sets the file's deadline. One that is in force and not later will do: to
 // set it costs more than to come back early once.
-func (p *poller) arm(now, until clock.Time) error {
+func (p *Set) arm(now, until clock.Time) error {
 	var deadline time.Time
 	want := clock.Never
 	if until != clock.Never {
@@ -245,21 +246,24 @@ func (p *poller) arm(now, until clock.Time) error {
 	return p.file.SetReadDeadline(deadline)
 }
 
-// wake ends the present or the next wait.
-func (p *poller) wake() {
+// Calls returns how many system calls have asked what is ready.
+func (p *Set) Calls() uint64 { return p.calls.Load() }
+
+// Wake ends the present or the next wait. Any goroutine.
+func (p *Set) Wake() {
 	p.woken.Store(true)
-	p.nudge()
+	p.Nudge()
 }
 
-// nudge ends the present wait if there is one.
-func (p *poller) nudge() {
+// Nudge ends the present wait if there is one.
+func (p *Set) Nudge() {
 	if p.waiting.Load() {
 		_ = p.file.SetReadDeadline(past)
 	}
 }
 
-// close closes the set and ends the present wait.
-func (p *poller) close() error {
+// Close closes the set and ends the present wait.
+func (p *Set) Close() error {
 	p.closed.Store(true)
 	return p.file.Close()
 }
