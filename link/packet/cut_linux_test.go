@@ -155,6 +155,9 @@ func unsummed(t *testing.T, f []byte) bool {
 // but for the UDP checksum: that one is right, or 0. The interface segments nothing
 // itself, so that this kernel does.
 func TestCutAsSentOneByOne(t *testing.T) {
+	c := newCable(t, 9000)
+	c.a.CutsItself("v0")
+	c.meet(t)
 	for _, x := range []struct {
 		name     string
 		kind     roce.Kind
@@ -168,10 +171,8 @@ func TestCutAsSentOneByOne(t *testing.T) {
 		{"RoCEv1", roce.V1, addrA6, addrB6, false},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			c := newCable(t, 9000)
-			c.a.CutsItself("v0")
-			c.meet(t)
 			a := open(t, c.a, packet.Config{Interface: "v0", Addrs: []netip.Addr{addrA, addrA6}, Tag: x.tagged})
+			defer func() { _ = a.Close() }()
 			if _, err := a.Path(x.src, x.dst, 0xC123); err != nil {
 				t.Fatal(err)
 			}

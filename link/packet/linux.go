@@ -40,6 +40,7 @@ type system struct {
 
 	rxPool, txPool ring.Pool
 	splitPool      ring.Pool // see merged_linux.go
+	env            roce.Envelope
 	rxLen          int
 	local          ring.Queue
 	localLen       atomic.Int32 // for Wait
@@ -47,6 +48,7 @@ type system struct {
 	reserved       int
 	turn           bool
 	rx             rxBatch
+	merging        bool // what came last was a merged frame
 	tx             txBatch
 	notes          bool // the socket that sends wants a note before each frame
 	whole          bool // runs go frame by frame: the system does not cut them
@@ -210,12 +212,12 @@ func hold(a netip.Addr, index int) (fd int, err error) {
 			_ = unix.Close(fd)
 		}
 	}()
-	// A socket that has asked for merged packets takes the piece whole: else the
-	// kernel cuts for it what the filter then drops. That stays when merging is taken
-	// back, which would merge packets of one Identification too, and nothing tells
-	// them from counted ones.
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO, 1)
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO, 0)
+	// A socket that asks for merged packets takes a piece whole: else the kernel cuts
+	// for it what the filter then drops. And where the interface's driver merges
+	// (GRO), it now merges what comes for this port.
+	if notesMerged() {
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO, 1)
+	}
 	drop := [1]unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K}}
 	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &drop[0]}); err != nil {
 		return -1, fmt.Errorf("set SO_ATTACH_FILTER: %w", err)

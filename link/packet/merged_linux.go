@@ -6,6 +6,7 @@ import (
 	"github.com/verbena-rdma/verbena/frame"
 	"github.com/verbena-rdma/verbena/wire/ether"
 	"github.com/verbena-rdma/verbena/wire/ip"
+	"github.com/verbena-rdma/verbena/wire/roce"
 )
 
 // A sender on this machine, at the other end of a veth pair or behind a tap, may
@@ -60,7 +61,7 @@ func (v *vnet) fill(b []byte) {
 
 // split cuts a merged frame, of which head is the begin and rest the end, into
 // frames of size bytes of UDP payload, as a NIC would, and gives them to rx in
-// one piece. Identifications count up.
+// one piece. Identifications count up, or stay: see repeat.
 func (l *system) split(head, rest []byte, size int, tag ether.Tag, tagged bool, rx *frame.Rx) bool {
 	at := ether.HeaderLen + ip.IPv6Len // of the UDP header
 	v4 := etherType(head) == ether.TypeIPv4
@@ -101,8 +102,31 @@ func (l *system) split(head, rest []byte, size int, tag ether.Tag, tagged bool, 
 		n += seg
 	}
 	*rx = frame.Rx{Data: out[:n], Seg: extra + env + min(size, total)}
+	if v4 && n > rx.Seg {
+		l.repeat(out[:n], rx.Seg, ether.HeaderLen+extra)
+	}
 	l.lent = append(l.lent, out)
 	return true
+}
+
+// repeat gives all packets of a merged frame the Identification of the first, if
+// that is what they had: the kernel merges packets of one Identification and those
+// that count up, and does not tell which. The ICRC of one of them does.
+func (l *system) repeat(b []byte, seg, l3 int) {
+	e := &l.env
+	if e.Decode(b[seg:min(2*seg, len(b))]) != roce.ReasonNone {
+		return
+	}
+	flow, first := e.Flow(), e.Ident-1
+	if flow.Verify(e.Ident, e.DF, e.IB) || !flow.Verify(first, e.DF, e.IB) {
+		return
+	}
+	for off := seg; off < len(b); off += seg {
+		h := b[off+l3:][:ip.IPv4Len]
+		binary.BigEndian.PutUint16(h[4:], first)
+		binary.BigEndian.PutUint16(h[10:], 0)
+		binary.BigEndian.PutUint16(h[10:], ip.Checksum(h))
+	}
 }
 
 // envelope makes the headers of one segment of seg bytes: lengths,

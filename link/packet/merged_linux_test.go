@@ -2,6 +2,9 @@ package packet_test
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
+	"net"
 	"net/netip"
 	"testing"
 
@@ -13,6 +16,7 @@ import (
 	"github.com/verbena-rdma/verbena/link"
 	"github.com/verbena-rdma/verbena/link/packet"
 	"github.com/verbena-rdma/verbena/link/udp"
+	"github.com/verbena-rdma/verbena/wire/ether"
 	"github.com/verbena-rdma/verbena/wire/ip"
 	"github.com/verbena-rdma/verbena/wire/roce"
 )
@@ -175,4 +179,98 @@ func TestPartialChecksum(t *testing.T) {
 		t.Errorf("checksum %04x, right is %04x or none", e.UDPChecksum, sum)
 	}
 	a.Release(rx)
+}
+
+// What a kernel has merged (GRO) may have had one Identification, as single sends of
+// a socket have, or counted ones. The frame is the same, and so are the packets that
+// the link makes of it: those whose ICRC is right.
+func TestMergedIdentifications(t *testing.T) {
+	c := newCable(t, 9000)
+	c.meet(t)
+	a := open(t, c.a, packet.Config{Interface: "v0", Addrs: []netip.Addr{addrA}})
+	fd := -1
+	var err error
+	c.b.Do(func() {
+		var ifi *net.Interface
+		if ifi, err = net.InterfaceByName("v1"); err != nil {
+			return
+		}
+		if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0); err == nil {
+			err = errors.Join(unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1), unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: ifi.Index}))
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	for _, x := range []struct {
+		name    string
+		ident   func(i int) uint16 // as sent
+		corrupt int                // this one's ICRC is wrong; -1: none
+		want    func(i int) uint16
+	}{
+		{"counted", func(i int) uint16 { return 0xFFFE + uint16(i) }, -1, func(i int) uint16 { return 0xFFFE + uint16(i) }},
+		{"one", func(int) uint16 { return 7 }, -1, func(int) uint16 { return 7 }},
+		{"zero", func(int) uint16 { return 0 }, 3, func(int) uint16 { return 0 }},
+		{"counted, one wrong", func(i int) uint16 { return uint16(i) }, 1, func(i int) uint16 { return uint16(i) }},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			const segs = 5
+			note := make([]byte, 10, 1000)
+			var ibs [][]byte
+			b := note
+			for i := range segs {
+				e := roce.Envelope{Kind: roce.V2IPv4, Src: ib.GIDFromAddr(addrB), Dst: ib.GIDFromAddr(addrA), SrcPort: 0xC000, DstPort: roce.Port, DF: true, TTL: 64, Ident: x.ident(i)}
+				e.Ether.Src, e.Ether.Dst = ether.MAC(hardware(t, c.b, "v1")), ether.MAC(hardware(t, c.a, "v0"))
+				p := roce.NewCNP(ib.QPN(i + 1))
+				f := make([]byte, e.FrameLen(&p))
+				e.Encode(f, &p)
+				if i == x.corrupt {
+					f[len(f)-1] ^= 1
+				}
+				if i == 0 {
+					b = append(b, f[:e.Len()]...)
+				}
+				ibs = append(ibs, f[e.Len():])
+				b = append(b, f[e.Len():]...)
+			}
+			ip4, udp := b[10+14:][:20], b[10+34:]
+			binary.BigEndian.PutUint16(ip4[2:], uint16(len(b)-10-14))
+			binary.BigEndian.PutUint16(ip4[10:], 0)
+			binary.BigEndian.PutUint16(ip4[10:], ip.Checksum(ip4))
+			binary.BigEndian.PutUint16(udp[4:], uint16(len(udp)))
+			note[0], note[1] = 1, 5 // VIRTIO_NET_HDR_F_NEEDS_CSUM, VIRTIO_NET_HDR_GSO_UDP_L4
+			for i, v := range []int{42, len(ibs[0]), 34, 6} {
+				binary.NativeEndian.PutUint16(note[2+2*i:], uint16(v))
+			}
+			if _, err := unix.Write(fd, b); err != nil {
+				t.Fatal(err)
+			}
+			rx := make([]frame.Rx, 4)
+			n := 0
+			for n == 0 {
+				if n, err = a.Recv(0, rx); err != nil {
+					t.Fatal(err)
+				}
+				if n == 0 {
+					if err := a.Wait(0, clock.Never); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			i := 0
+			for d := rx[0].Data; len(d) > 0; i++ {
+				k := min(rx[0].Seg, len(d))
+				var e roce.Envelope
+				if why := e.Decode(d[:k]); why != roce.ReasonNone || e.Ident != x.want(i) || !bytes.Equal(e.IB, ibs[i]) || e.Verify() != (i != x.corrupt) {
+					t.Errorf("packet %d: %v %+v", i, why, e)
+				}
+				d = d[k:]
+			}
+			if n != 1 || i != segs {
+				t.Errorf("%d packets in %d pieces", i, n)
+			}
+			a.Release(rx[:n])
+		})
+	}
 }

@@ -16,6 +16,14 @@ import (
 // rxVec is how many frames one system call asks for.
 const rxVec = 16
 
+const (
+	// fewMerged is how many are asked for where merged frames come.
+	fewMerged = 4
+	// rxBytes ends a Recv: more than that would push what was received first out of
+	// the cache before anybody looks at it.
+	rxBytes = 256 << 10
+)
+
 // maxOdd bounds the messages in one Recv that the kernel could not hand over.
 const maxOdd = 64
 
@@ -44,8 +52,11 @@ func (l *system) Recv(_ clock.Time, rx []frame.Rx) (int, error) {
 	if l.turn {
 		n = l.recvLocal(rx)
 	}
-	for odd := 0; n < len(rx); {
+	for odd, bytes := 0, 0; n < len(rx) && bytes < rxBytes; {
 		want := min(rxVec, len(rx)-n)
+		if l.merging {
+			want = min(want, fewMerged)
+		}
 		l.cnt.RecvCalls++
 		got, e := l.rx.receive(l.fd, want, l.rxPool.Get)
 		if e == unix.EINVAL && odd < maxOdd {
@@ -56,6 +67,8 @@ func (l *system) Recv(_ clock.Time, rx []frame.Rx) (int, error) {
 		}
 		for i := range got {
 			if l.take(i, &rx[n]) {
+				bytes += len(rx[n].Data)
+				l.merging = rx[n].Seg != 0
 				n++
 			}
 		}

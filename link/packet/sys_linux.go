@@ -57,6 +57,24 @@ func ask(p *unix.PollFd, ms int) bool {
 	return e == 0 && n > 0
 }
 
+// notesMerged reports whether the kernel can tell a raw socket the size of merged
+// UDP packets: from 6.2 on.
+func notesMerged() bool {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return false
+	}
+	var v [2]int
+	i := 0
+	for k := range v {
+		for ; i < len(u.Release) && u.Release[i] >= '0' && u.Release[i] <= '9' && v[k] < 1000; i++ {
+			v[k] = v[k]*10 + int(u.Release[i]-'0')
+		}
+		i++ // the dot
+	}
+	return v[0] > 6 || v[0] == 6 && v[1] >= 2
+}
+
 // setBuffer asks for n bytes, past the administrator's limit where this process
 // may.
 func setBuffer(fd, name, force, n int) {
