@@ -117,7 +117,7 @@ func Plan() []Group {
 }
 
 // packets is the packet link beside the UDP link: what whole Ethernet frames
-// cost, which the kernel neither cuts nor merges.
+// cost.
 func packets() Group {
 	g := Group{Name: "veth packet link", Network: "veth", Subjects: map[string]Spec{}}
 	add := func(name string, s Spec, m Metric) {
@@ -129,7 +129,9 @@ func packets() Group {
 	for _, mtu := range []int{4096, 1024} {
 		for _, z := range sizes {
 			for _, op := range []string{"write", "read"} {
-				add(fmt.Sprintf("mtu%d %s %s", mtu, z.name, op), Spec{Kind: KindRDMA, Op: op, Size: z.bytes, QPs: 1, MTU: mtu}, Gbps)
+				name := fmt.Sprintf("mtu%d %s %s", mtu, z.name, op)
+				add(name, Spec{Kind: KindRDMA, Op: op, Size: z.bytes, QPs: 1, MTU: mtu}, Gbps)
+				g.Rows = append(g.Rows, Row{Name: "veth packet ÷ udp " + name + " CPU", A: name + " packet", B: name + " udp", Metric: CPUGB})
 			}
 		}
 	}

@@ -36,9 +36,10 @@
 // PFC classes, shaping and marking there hold, and a frame that skips it is not cut.
 //
 // Frames that the kernel merged, or did not segment yet (a sender with GSO at the
-// other end of a veth pair, a tap), come with their segment size and are cut as a
-// NIC would have cut them. A kernel before 6.2 does not tell the size; they are
-// counted as foreign there: turn that sender's UDP segmentation off. Checksums that
+// other end of a veth pair, a tap), come with their segment size and are cut into
+// the packets that were sent; the ICRC tells which Identifications they had. A kernel
+// before 6.2 does not tell the size; they are counted as foreign there: turn that
+// sender's UDP segmentation off. Nothing is merged for the link there. Checksums that
 // were left to hardware become 0, which says that there is none.
 //
 // Multicast groups are joined through the host (IGMP and MLD, untagged) and at the

@@ -108,13 +108,22 @@ func TestRTUOfLinuxIsLost(t *testing.T) {
 }
 
 type cmBench struct {
-	net     *guest.Net
-	program string
+	net      *guest.Net
+	program  string
+	ethernet bool // on an Ethernet device
+}
+
+// command is our end: without any privilege, unless its device wants one.
+func (b *cmBench) command(ctx context.Context, args ...string) *exec.Cmd {
+	if b.ethernet {
+		return b.net.Command(ctx, b.program, append(args, "-ethernet")...)
+	}
+	return b.net.CommandAsNobody(ctx, b.program, args...)
 }
 
 // ours runs our end and returns what it printed.
 func (b *cmBench) ours(ctx context.Context, args string) (string, error) {
-	cmd := b.net.CommandAsNobody(ctx, b.program, append(strings.Fields(args), "-dev", guest.Bridge)...)
+	cmd := b.command(ctx, append(strings.Fields(args), "-dev", guest.Bridge)...)
 	cmd.Dir = "/"
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -162,7 +171,7 @@ func (b *cmBench) weServe(t *testing.T, c conversation, fam family, more ...stri
 	}
 	pr, pw := newLines()
 	done := make(chan result, 1)
-	cmd := b.net.CommandAsNobody(ctx, b.program, append(append(strings.Fields(c.ourServer), "-dev", guest.Bridge), more...)...)
+	cmd := b.command(ctx, append(append(strings.Fields(c.ourServer), "-dev", guest.Bridge), more...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", pw, pw
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

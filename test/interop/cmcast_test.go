@@ -23,18 +23,22 @@ func TestGroupsOfTheConnectionManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := &cmBench{net: network(t), program: program}
-	const group = "239.77.2.1"
+	b.mckey(t, "239.77.2.1")
+	complaints(t, b.net.Guest(1))
+}
+
+// mckey is both directions in one group.
+func (b *cmBench) mckey(t *testing.T, group string) {
 	theirs := fmt.Sprintf("mckey -m %s -b %v -C 10 -S 100", group, b.net.Guest(1).IP4())
 	t.Run("they send", func(t *testing.T) { b.mckeySends(t, group, theirs+" -s") })
 	t.Run("we send", func(t *testing.T) { b.mckeyHears(t, group, theirs) })
-	complaints(t, b.net.Guest(1))
 }
 
 // mckeySends: ours is a member, and ends when it has heard all.
 func (b *cmBench) mckeySends(t *testing.T, group, theirs string) {
 	ctx := within(t, patience)
 	pr, pw := newLines()
-	cmd := b.net.CommandAsNobody(ctx, b.program, "mckey", "-dev", guest.Bridge, "-group", group)
+	cmd := b.command(ctx, "mckey", "-dev", guest.Bridge, "-group", group)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", pw, pw
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -80,7 +84,7 @@ func (b *cmBench) mckeyHears(t *testing.T, group, theirs string) {
 		t.Fatal(err)
 	}
 	defer p.Kill()
-	cmd := b.net.CommandAsNobody(ctx, b.program, "mckey", "-dev", guest.Bridge, "-group", group, "-send")
+	cmd := b.command(ctx, "mckey", "-dev", guest.Bridge, "-group", group, "-send")
 	_, out := newLines()
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", out, out
 	more, err := cmd.StdinPipe()

@@ -46,6 +46,40 @@ func TestEthernetDataAgainstRxe(t *testing.T) {
 	}
 }
 
+// Multicast with mckey: our frames carry the group's MAC address, and what it sends
+// passes the interface's filter.
+func TestEthernetMulticast(t *testing.T) {
+	judge.Need(t, "rxe", "rdma-core")
+	mckeyGroup(t, ethernet)
+	program, err := cmPeerProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &cmBench{net: network(t), program: program, ethernet: true}
+	b.mckey(t, "239.77.2.2")
+	complaints(t, b.net.Guest(1))
+}
+
+// Connections by the manager, with rping.
+func TestEthernetConnectionManager(t *testing.T) {
+	judge.Need(t, "rxe", "rdma-core")
+	program, err := cmPeerProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &cmBench{net: network(t), program: program, ethernet: true}
+	for _, c := range conversations() {
+		if c.name != "rping" {
+			continue
+		}
+		for _, fam := range allFamilies {
+			t.Run(fmt.Sprintf("%v/they serve", fam), func(t *testing.T) { b.theyServe(t, c, fam) })
+			t.Run(fmt.Sprintf("%v/we serve", fam), func(t *testing.T) { b.weServe(t, c, fam) })
+		}
+	}
+	complaints(t, b.net.Guest(1))
+}
+
 // Our programs with -d packet:… against Debian's, in both directions.
 func TestEthernetPrograms(t *testing.T) {
 	judge.Need(t, "rxe", "perftest", "rdma-core")

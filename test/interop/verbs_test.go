@@ -220,12 +220,17 @@ const mckeyQKey ib.QKey = 0x01234567
 // connection manager, and so by IGMP.
 func TestMulticastAgainstMckey(t *testing.T) {
 	judge.Need(t, "rxe", "rdma-core")
+	mckeyGroup(t, verbs.Config{})
+}
+
+// mckeyGroup holds the multicast of a device against mckey.
+func mckeyGroup(t *testing.T, cfg verbs.Config) {
 	const messages, size = 10, 100
 	group := netip.MustParseAddr("239.77.1.2")
 	for _, theySend := range []bool{true, false} {
 		t.Run(fmt.Sprintf("they send %v", theySend), func(t *testing.T) {
 			ctx := within(t, patience)
-			h := newHost(t, 1<<16, nil)
+			h := openHost(t, network(t), 1<<16, cfg)
 			g := h.net.Guest(1)
 			q := h.qp(ib.UD)
 			if err := h.net.Do(func() error {

@@ -62,6 +62,7 @@ func run(args []string, out io.Writer) error {
 	tos := f.Uint("tos", 0, "type of service")
 	loseRTU := f.Bool("lose-rtu", false, "no RTU of the peer arrives")
 	limit := f.Duration("limit", 5*time.Minute, "time that all may take")
+	ethernet := f.Bool("ethernet", false, "an Ethernet device, which needs CAP_NET_RAW")
 	f.StringVar(&p.connect, "connect", "", "host:port to connect to")
 	f.StringVar(&p.group, "group", "", "mckey: multicast group")
 	f.BoolVar(&p.send, "send", false, "mckey: send, until the standard input ends")
@@ -74,7 +75,7 @@ func run(args []string, out io.Writer) error {
 	p.port, p.opt.TOS = uint16(*port), uint8(*tos)
 	ctx, cancel := context.WithTimeout(context.Background(), *limit)
 	defer cancel()
-	cfg := verbs.Config{Netdev: *netdev}
+	cfg := verbs.Config{Netdev: *netdev, Ethernet: *ethernet}
 	if *loseRTU {
 		cfg.Wrap = func(l link.Link) link.Link { return withoutRTU{l} }
 	}
