@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/verbena-rdma/verbena/diag/snapshot"
@@ -27,6 +25,9 @@ const DefaultTimeout = time.Second
 type Query struct {
 	// Resources asks for the lists of queue pairs and other objects, too.
 	Resources bool
+	// Counters leaves out what does not change: attributes, GIDs and partitions. A process
+	// of an older version tells them all the same.
+	Counters bool
 	// Timeout is for all answers together; 0 means DefaultTimeout. A process that
 	// is stopped takes all of it, others a few milliseconds.
 	Timeout time.Duration
@@ -54,34 +55,22 @@ func Devices(q Query) ([]snapshot.Device, error) {
 		timeout = DefaultTimeout
 	}
 	until := time.Now().Add(timeout)
-	line, err := json.Marshal(request{Version: Version, Resources: q.Resources})
+	line, err := json.Marshal(request{Version: Version, Want: Want{q.Resources, q.Counters}})
 	if err != nil {
 		return nil, err
 	}
 	line = append(line, '\n')
 
 	all := make([]told, len(names))
-	slots := make(chan struct{}, asked)
 	var wait sync.WaitGroup
-	var budget atomic.Int64
-	budget.Store(maxReceived)
-	for i, name := range names {
-		// Sockets belong to the namespace of the thread that makes them: this one.
-		// Connecting does not wait.
-		slots <- struct{}{}
-		c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: name, Net: "unix"})
-		if err != nil {
-			<-slots
-			continue // it has gone meanwhile, or lets hundreds wait
+	exchange(names, line, until, func(i int, r reply) {
+		if len(r.answer) <= atOnce {
+			all[i] = r.read()
+			return
 		}
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			defer func() { <-slots }()
-			defer c.Close()
-			all[i] = ask(c, name, line, until, &budget)
-		}()
-	}
+		r.answer = bytes.Clone(r.answer)
+		wait.Go(func() { all[i] = r.read() })
+	})
 	wait.Wait()
 	comms := map[int]string{} // most processes have several devices
 	for i := range all {
@@ -105,6 +94,12 @@ func Devices(q Query) ([]snapshot.Device, error) {
 // asked is how many processes are asked at a time.
 const asked = 256
 
+// atOnce is the length of answers, in bytes, that are read while others are awaited.
+const atOnce = 256 << 10
+
+// maxReceived is the bytes of all answers together.
+const maxReceived = 2 * MaxAnswer
+
 // told is what a socket said.
 type told struct {
 	opened time.Time
@@ -119,38 +114,27 @@ func failed(why string) snapshot.Device {
 	return snapshot.Device{Kind: snapshot.Verbena, Attr: snapshot.Unreadable[snapshot.Attr](why)}
 }
 
-// ask asks one socket.
-func ask(c *net.UnixConn, name string, line []byte, until time.Time, budget *atomic.Int64) told {
-	_, pid, _ := parseName(name)
+// reply is what came of asking one socket: an answer, which is borrowed, or why there is
+// none. The zero reply is of a socket that was somebody else's, or whose process ended.
+type reply struct {
+	pid    int
+	answer []byte
+	why    string
+}
+
+// read reads an answer.
+func (r *reply) read() told {
 	fail := func(format string, args ...any) told {
-		return told{ok: true, device: failed(fmt.Sprintf("process %d: ", pid) + fmt.Sprintf(format, args...))}
+		return told{ok: true, device: failed(fmt.Sprintf("process %d: ", r.pid) + fmt.Sprintf(format, args...))}
 	}
-	peer, err := peerOf(c)
-	if err != nil || peer.uid != os.Geteuid() {
-		return told{} // somebody else uses the name of ours
-	}
-	if peer.pid != 0 {
-		pid = peer.pid
-	}
-	if err := c.SetDeadline(until); err != nil {
-		return fail("%v", err)
-	}
-	if _, err := c.Write(line); err != nil {
-		return fail("does not take the request")
-	}
-	b, err := io.ReadAll(io.LimitReader(&metered{c, budget}, MaxAnswer+1))
 	switch {
-	case errors.Is(err, errBudget):
-		return fail("all answers together are longer than %d bytes", maxReceived)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fail("does not answer in time; is it stopped?")
-	case err != nil || len(b) == 0:
-		return told{} // it has ended
-	case len(b) > MaxAnswer:
-		return fail("the answer is longer than %d bytes", MaxAnswer)
+	case r.why != "":
+		return fail("%s", r.why)
+	case len(r.answer) == 0:
+		return told{}
 	}
 	var a answer
-	switch err := json.Unmarshal(snapshot.CleanJSON(bytes.TrimSpace(b), false), &a); {
+	switch err := a.read(snapshot.CleanJSON(bytes.TrimSpace(r.answer), false)); {
 	case err != nil:
 		return fail("the answer is no JSON of version %d", Version)
 	case a.Error != "":
@@ -159,32 +143,13 @@ func ask(c *net.UnixConn, name string, line []byte, until time.Time, budget *ato
 		return fail("the answer of version %d names no device", a.Version)
 	}
 	d := *a.Device
-	d.Kind, d.PID, d.Comm = snapshot.Verbena, pid, a.Comm
-	return told{ok: true, opened: a.Opened, device: d, bytes: len(b), values: bytes.Count(b, []byte(","))}
-}
-
-// metered counts what is read against what all connections may have together.
-type metered struct {
-	r      io.Reader
-	budget *atomic.Int64
-}
-
-// maxReceived is the bytes of all answers together.
-const maxReceived = 2 * MaxAnswer
-
-var errBudget = errors.New("too much in all")
-
-func (m *metered) Read(b []byte) (int, error) {
-	n, err := m.r.Read(b)
-	if m.budget.Add(-int64(n)) < 0 {
-		return 0, errBudget
-	}
-	return n, err
+	d.Kind, d.PID, d.Comm = snapshot.Verbena, r.pid, a.Comm
+	return told{ok: true, opened: a.Opened, device: d, bytes: len(r.answer), values: bytes.Count(r.answer, []byte(","))}
 }
 
 // commOf names a process: by proc where that can be, else as it does itself.
 func commOf(pid int, said string) string {
-	if b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm"); err == nil {
+	if b, err := readFile("/proc/" + strconv.Itoa(pid) + "/comm"); err == nil {
 		return snapshot.CleanText(strings.TrimSuffix(string(b), "\n"))
 	}
 	return said
@@ -277,12 +242,11 @@ func withoutLists(d *snapshot.Device, why string) {
 
 // sockets lists the control sockets of a user, and how many are left out.
 func sockets(uid int) (names []string, left int, err error) {
-	f, err := os.Open(table)
+	b, err := readFile(table)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer f.Close()
-	return listed(f, uid)
+	return listed(bytes.NewReader(b), uid)
 }
 
 // listed reads a table such as /proc/net/unix: seven columns and a name. Those that

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	case "":
 		goleak.VerifyTestMain(m)
 	case "serve":
-		s, err := control.Listen(func(bool) snapshot.Device { return device(arg) })
+		s, err := control.Listen(func(control.Want) snapshot.Device { return device(arg) })
 		if err != nil {
 			fmt.Println(err)
 			os.Exit(1)
@@ -279,7 +279,7 @@ func talk(t *testing.T, name, request string) map[string]any {
 }
 
 func TestRequests(t *testing.T) {
-	s, err := control.Listen(func(resources bool) snapshot.Device { return device(fmt.Sprintf("ctl_req_%v", resources)) })
+	s, err := control.Listen(func(w control.Want) snapshot.Device { return device(fmt.Sprintf("ctl_req_%v", w.Resources)) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestRequests(t *testing.T) {
 func TestHostileClients(t *testing.T) {
 	big := device("ctl_hostile")
 	big.NodeDesc = snapshot.Known(strings.Repeat("x", 8<<20))
-	s, err := control.Listen(func(bool) snapshot.Device { return big })
+	s, err := control.Listen(func(control.Want) snapshot.Device { return big })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +356,7 @@ func TestHostileClients(t *testing.T) {
 
 // A server that serves a crowd of silent clients still gets to the honest one.
 func TestSilentClientsGiveWay(t *testing.T) {
-	s, err := control.Listen(func(bool) snapshot.Device { return device("ctl_silent") })
+	s, err := control.Listen(func(control.Want) snapshot.Device { return device("ctl_silent") })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,13 +70,13 @@ func TestConnectionsLeaveNothing(t *testing.T) {
 	small, big := device("ctl_flat"), device("ctl_flat")
 	big.Faults = []snapshot.Fault{{Rule: strings.Repeat("x", 220<<10)}} // more than a socket takes at once
 	var reports, within, most atomic.Int32
-	s, err := control.Listen(func(resources bool) snapshot.Device {
+	s, err := control.Listen(func(w control.Want) snapshot.Device {
 		n := within.Add(1)
 		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 		}
 		reports.Add(1)
 		within.Add(-1)
-		if resources {
+		if w.Resources {
 			return big
 		}
 		return small
@@ -155,7 +155,7 @@ func TestConnectionsLeaveNothing(t *testing.T) {
 
 // A crowd waits in the kernel: it costs the process four connections, not one each.
 func TestCrowdWaitsOutside(t *testing.T) {
-	s, err := control.Listen(func(bool) snapshot.Device { return device("ctl_crowd") })
+	s, err := control.Listen(func(control.Want) snapshot.Device { return device("ctl_crowd") })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package control
 
 import (
 	"fmt"
-	"net"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,17 +20,8 @@ type credentials struct {
 	pid int // 0 where it is in a process namespace that cannot be seen from here
 }
 
-func peerOf(c *net.UnixConn) (credentials, error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return credentials{}, err
-	}
-	var u *unix.Ucred
-	var failed error
-	err = raw.Control(func(fd uintptr) { u, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
-	if err == nil {
-		err = failed
-	}
+func peerOf(fd int) (credentials, error) {
+	u, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
 		return credentials{}, fmt.Errorf("who is at the other end: %w", err)
 	}

@@ -1,6 +1,8 @@
 package control
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,8 +35,14 @@ const socketPrefix = "@verbena/1/"
 
 // request is the line that a client sends.
 type request struct {
-	Version   int  `json:"version"`
+	Version int `json:"version"`
+	Want
+}
+
+// Want is what a client wants to know of a device.
+type Want struct {
 	Resources bool `json:"resources,omitempty"` // the lists of queue pairs and other objects, too
+	Counters  bool `json:"counters,omitempty"`  // only what is counted, and what names it
 }
 
 // answer is the line that a server sends.
@@ -45,6 +53,36 @@ type answer struct {
 	Comm    string           `json:"comm,omitempty"`  // of the process
 	Device  *snapshot.Device `json:"device,omitempty"`
 }
+
+// read reads an answer as encoding/json does, most of them on a shorter way.
+func (a *answer) read(b []byte) error {
+	head, rest, ok := bytes.Cut(b, deviceKey)
+	if ok && len(head) > 1 && json.Unmarshal(append(bytes.Clone(head), '}'), a) == nil {
+		if text, ok := bytes.CutSuffix(rest, []byte{'}'}); ok {
+			if d, ok := snapshot.ReadDevice(string(text)); ok {
+				a.Device = &d
+				return nil
+			}
+		}
+	}
+	*a = answer{}
+	return json.Unmarshal(b, a)
+}
+
+// append appends the line of an answer.
+func (a *answer) append(b []byte) ([]byte, error) {
+	d := a.Device
+	head, err := json.Marshal(&answer{Version: a.Version, Error: a.Error, Opened: a.Opened, Comm: a.Comm})
+	if err != nil || d == nil {
+		return append(append(b, head...), '\n'), err
+	}
+	b = append(append(b, head[:len(head)-1]...), deviceKey...)
+	b, err = snapshot.AppendDevice(b, d)
+	return append(b, '}', '\n'), err
+}
+
+// deviceKey stands before the device in an answer.
+var deviceKey = []byte(`,"device":`)
 
 // socketName makes the name of a socket.
 func socketName(uid, pid int, random uint64) string {
