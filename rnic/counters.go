@@ -79,9 +79,12 @@ func (s Stats) Get(name string) uint64 {
 }
 
 // Stats returns all counters. Owner.
-func (a *Adapter) Stats() Stats {
+func (a *Adapter) Stats() Stats { return a.AppendStats(make(Stats, 0, 128)) }
+
+// AppendStats appends all counters to s. Owner.
+func (a *Adapter) AppendStats(s Stats) Stats {
 	c, t := &a.count, &a.tcount
-	s := Stats{
+	s = append(s, Stats{
 		{"sent_pkts", c.sentPkts},
 		{"rcvd_pkts", c.rcvdPkts},
 		{"duplicate_request", t.Events[transport.DuplicateRequest]},
@@ -128,7 +131,7 @@ func (a *Adapter) Stats() Stats {
 		{"remote_op_err", t.Events[transport.RemoteOpErr]},
 		{"resp_local_length_error", t.Events[transport.LocalLengthErr]},
 		{"resp_remote_access_errors", t.Events[transport.RespAccessErr]},
-	}
+	}...)
 	for r, v := range c.drops {
 		s = append(s, Stat{dropReasonNames[r], v})
 	}

@@ -110,6 +110,7 @@ type Device struct {
 	turn    atomic.Uint32 // which shard is next to get something
 	regions regions
 	control *control.Server // nil for none
+	ifs     *ifSocket       // asks for the state of netdev; may be nil
 	cmIDs   atomic.Pointer[func() []snapshot.CMID]
 	mrNum   atomic.Uint32
 	dcqcn   DCQCN   // of queue pairs without their own; under the driver's lock
@@ -172,6 +173,9 @@ func Open(cfg Config) (*Device, error) {
 		return nil, fmt.Errorf("open device %s: %w", at.name, err)
 	}
 	d.faults = f
+	if d.netdev != "" {
+		d.ifs = openIfSocket()
+	}
 	f.begin(d)
 	d.offer(&cfg)
 	return d, nil
@@ -444,13 +448,10 @@ func (d *Device) Port() PortAttr {
 		GIDs: len(d.gids), PKeys: len(d.adapter.PKeys()),
 	}
 	if d.netdev != "" {
-		p.SpeedMbps = speedMbps(d.netdev)
-		p.State = PortDown
-		if mtu, running, ok := linkOf(d.netdev); ok {
-			p.LinkMTU = mtu
-			if running {
-				p.State = PortActive
-			}
+		l, _ := d.ifs.linkOf(d.netdev)
+		p.SpeedMbps, p.LinkMTU, p.State = l.speedMbps, l.mtu, PortDown
+		if l.running {
+			p.State = PortActive
 		}
 	}
 	if d.closed.Load() {
@@ -469,8 +470,9 @@ func (d *Device) GIDs() []GIDEntry { return append([]GIDEntry(nil), d.gids...) }
 // Stats returns a snapshot of the adapter's counters, those of all shards
 // together; nil after Close.
 func (d *Device) Stats() (sum Stats) {
+	var room Stats
 	for _, s := range d.shards {
-		_ = s.drv.Do(func(clock.Time) { sum = s.addStats(sum) })
+		_ = s.drv.Do(func(clock.Time) { sum, room = s.addStats(sum, room) })
 	}
 	return sum
 }
@@ -505,6 +507,7 @@ func (d *Device) Close() error {
 		return nil
 	}
 	d.control.Close()
+	d.ifs.close()
 	var err error
 	for _, s := range d.shards {
 		if e := s.drv.Close(); err == nil {

@@ -7,11 +7,13 @@ import (
 	"os"
 	"slices"
 
+	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/diag/control"
 	"github.com/verbena-rdma/verbena/diag/snapshot"
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/link"
 	"github.com/verbena-rdma/verbena/link/fault"
+	"github.com/verbena-rdma/verbena/rnic"
 	"github.com/verbena-rdma/verbena/verbs/faultplan"
 )
 
@@ -34,7 +36,7 @@ func (d *Device) offer(cfg *Config) {
 	if cfg.Control == ControlOff || cfg.Control != ControlOn && (cfg.Link != nil || os.Getenv("VERBENA_CONTROL") == "off") {
 		return
 	}
-	if s, err := control.Listen(d.Snapshot); err == nil {
+	if s, err := control.Listen(d.report); err == nil {
 		d.control = s
 	}
 }
@@ -57,46 +59,87 @@ func (d *Device) ReportCM(f func() []snapshot.CMID) {
 // It stops the device for some microseconds at a time. A device that is closed has a
 // port that is down, and no counters.
 func (d *Device) Snapshot(resources bool) snapshot.Device {
+	return d.report(control.Want{Resources: resources})
+}
+
+// report describes the device to who asks at the control socket.
+func (d *Device) report(w control.Want) snapshot.Device {
 	at := d.Attr()
-	guid := fmt.Sprintf("%04x:%04x:%04x:%04x", at.GUID>>48, at.GUID>>32&0xffff, at.GUID>>16&0xffff, at.GUID&0xffff)
+	guid := guidText(at.GUID)
 	s := snapshot.Device{
 		Name: d.name, Kind: snapshot.Verbena, Driver: snapshot.Known("verbena"), NodeType: snapshot.Known(1),
-		Protocol: snapshot.Known("roce"), NodeGUID: snapshot.Known(guid), SysImageGUID: snapshot.Known(guid),
-		NodeDesc: snapshot.Known("verbena"), Attr: snapshot.Known(attributes(&at)), PID: os.Getpid(),
+		Protocol: snapshot.Known("roce"), NodeGUID: snapshot.Known(guid), NodeDesc: snapshot.Known("verbena"), PID: os.Getpid(),
 	}
-	each := make([]link.Counters, len(d.shards))
-	var links link.Counters
-	for i, e := range d.shards {
-		each[i] = e.link.Counters()
-		links.Add(each[i])
+	if !w.Counters {
+		s.SysImageGUID, s.Attr = snapshot.Known(guid), snapshot.Known(attributes(&at))
 	}
-	s.Ports = []snapshot.Port{d.portSnapshot(&links)}
 	var cmIDs []snapshot.CMID
 	if f := d.cmIDs.Load(); f != nil {
 		cmIDs = (*f)()
 	}
+	tallies, stats := d.tallies()
 	var all children
 	var n census
-	if resources {
+	if w.Resources {
 		all = d.offspring()
 		n = all.census(len(d.shards))
 	} else {
-		n = d.count()
+		n = d.count(tallies)
 		s.QPStates = n.states()
 	}
+	var links link.Counters
+	s.Queues = make([]snapshot.Queue, len(tallies))
+	for i := range tallies {
+		links.Add(tallies[i].link)
+		s.Queues[i] = snapshot.Queue{Index: i, QPs: n.byShard[i], Counters: linkCounters(make(snapshot.Counters, 0, linkCounted), &tallies[i].link)}
+	}
+	s.Ports = []snapshot.Port{d.portSnapshot(w, stats, &links)}
 	s.Resources = map[string]uint64{
 		"qp": n.qps, "cq": n.cqs, "mr": n.mrs, "pd": n.pds, "srq": n.srqs, "cm_id": uint64(len(cmIDs)), "ctx": 1,
 	}
-	s.Queues = make([]snapshot.Queue, len(each))
-	for i := range each {
-		s.Queues[i] = snapshot.Queue{Index: i, QPs: n.byShard[i], Counters: linkCounters(&each[i])}
-	}
 	s.Faults = d.faultList()
-	if resources {
+	if w.Resources {
 		d.lists(&s, all)
 		s.CMIDs = snapshot.Known(cut(cmIDs))
 	}
 	return s
+}
+
+// guidText is a GUID as sysfs has it.
+func guidText(guid uint64) string {
+	const digits = "0123456789abcdef"
+	var b [19]byte
+	for i := range b {
+		if i%5 == 4 {
+			b[i] = ':'
+			continue
+		}
+		b[i] = digits[guid>>60]
+		guid <<= 4
+	}
+	return string(b[:])
+}
+
+// tally is what one shard has counted.
+type tally struct {
+	link link.Counters
+	qps  rnic.QPCensus
+}
+
+// tallies stops each shard once. The counters are those of all adapters together, nil
+// after Close.
+func (d *Device) tallies() (all []tally, sum Stats) {
+	all = make([]tally, len(d.shards))
+	var room Stats
+	for i, e := range d.shards {
+		t := &all[i]
+		t.link = e.link.Counters()
+		_ = e.drv.Do(func(clock.Time) {
+			sum, room = e.addStats(sum, room)
+			t.qps = e.adapter.QPCensus()
+		})
+	}
+	return all, sum
 }
 
 // attributes are those of ibv_devinfo -v.
@@ -113,8 +156,8 @@ func attributes(at *Attr) snapshot.Attr {
 	}
 }
 
-// portSnapshot describes port 1.
-func (d *Device) portSnapshot(links *link.Counters) snapshot.Port {
+// portSnapshot describes port 1; stats is nil after Close.
+func (d *Device) portSnapshot(w control.Want, stats Stats, links *link.Counters) snapshot.Port {
 	at := d.Port()
 	phys := 3 // Disabled
 	if at.State == PortActive {
@@ -122,10 +165,7 @@ func (d *Device) portSnapshot(links *link.Counters) snapshot.Port {
 	}
 	p := snapshot.Port{
 		Number: 1, State: snapshot.Known(int(at.State)), PhysState: snapshot.Known(phys), LinkLayer: snapshot.Known(at.LinkLayer),
-		LID: snapshot.Known(0), LMC: snapshot.Known(0), SMLID: snapshot.Known(0), SMSL: snapshot.Known(0),
 		MaxMTU: snapshot.Known(at.MaxMTU.Bytes()), ActiveMTU: snapshot.Known(at.ActiveMTU.Bytes()),
-		GIDSlots: snapshot.Known(at.GIDs),
-		Attr:     snapshot.Attr{"max_msg_sz": ib.MaxMessage, "gid_tbl_len": uint64(at.GIDs), "pkey_tbl_len": uint64(at.PKeys)},
 	}
 	if d.netdev != "" {
 		p.Netdev = snapshot.Known(d.netdev)
@@ -134,26 +174,18 @@ func (d *Device) portSnapshot(links *link.Counters) snapshot.Port {
 		p.RateMbps = snapshot.Known(int64(at.SpeedMbps))
 		p.Rate = snapshot.Known(fmt.Sprintf("%g Gb/sec", float64(at.SpeedMbps)/1000))
 	}
-	for _, k := range d.adapter.PKeys() {
-		p.PKeys = append(p.PKeys, uint16(k))
+	if !w.Counters {
+		d.fixed(&p, &at)
 	}
-	for _, g := range d.gids {
-		row := snapshot.GID{Index: g.Index, GID: sysfsGID(g.GID), Type: snapshot.Known(gidTypeName(g.Type))}
-		if g.Netdev != "" {
-			row.Netdev = snapshot.Known(g.Netdev)
-			p.NetIndex = snapshot.Known(g.IfIndex)
-		}
-		p.GIDs = append(p.GIDs, row)
-	}
-	stats := d.Stats()
 	if stats == nil {
 		return p
 	}
-	p.HWCounters = make(snapshot.Counters, 0, len(stats)+16)
+	p.HWCounters = make(snapshot.Counters, 0, len(stats)+linkCounted)
 	for _, c := range stats {
 		p.HWCounters = append(p.HWCounters, snapshot.Counter{Name: c.Name, Value: snapshot.Known(c.Value)})
 	}
-	p.HWCounters = byName(append(p.HWCounters, linkCounters(links)...))
+	p.HWCounters = byName(linkCounters(p.HWCounters, links))
+	p.Counters = make(snapshot.Counters, 0, 5)
 	count := func(name string, v uint64) {
 		p.Counters = append(p.Counters, snapshot.Counter{Name: name, Value: snapshot.Known(v)})
 	}
@@ -165,9 +197,30 @@ func (d *Device) portSnapshot(links *link.Counters) snapshot.Port {
 	return p
 }
 
-// linkCounters names what a link has counted.
-func linkCounters(c *link.Counters) snapshot.Counters {
-	all := [...]struct {
+// fixed fills in what does not change.
+func (d *Device) fixed(p *snapshot.Port, at *PortAttr) {
+	p.LID, p.LMC, p.SMLID, p.SMSL = snapshot.Known(0), snapshot.Known(0), snapshot.Known(0), snapshot.Known(0)
+	p.GIDSlots = snapshot.Known(at.GIDs)
+	p.Attr = snapshot.Attr{"max_msg_sz": ib.MaxMessage, "gid_tbl_len": uint64(at.GIDs), "pkey_tbl_len": uint64(at.PKeys)}
+	for _, k := range d.adapter.PKeys() {
+		p.PKeys = append(p.PKeys, uint16(k))
+	}
+	for _, g := range d.gids {
+		row := snapshot.GID{Index: g.Index, GID: sysfsGID(g.GID), Type: snapshot.Known(gidTypeName(g.Type))}
+		if g.Netdev != "" {
+			row.Netdev = snapshot.Known(g.Netdev)
+			p.NetIndex = snapshot.Known(g.IfIndex)
+		}
+		p.GIDs = append(p.GIDs, row)
+	}
+}
+
+// linkCounted is how many counters a link has.
+const linkCounted = 11
+
+// linkCounters appends what a link has counted.
+func linkCounters(out snapshot.Counters, c *link.Counters) snapshot.Counters {
+	all := [linkCounted]struct {
 		name string
 		v    uint64
 	}{
@@ -183,7 +236,6 @@ func linkCounters(c *link.Counters) snapshot.Counters {
 		{"link_tx_unresolved", c.TxUnresolved},
 		{"link_wait_calls", c.WaitCalls},
 	}
-	out := make(snapshot.Counters, 0, len(all))
 	for _, x := range all {
 		out = append(out, snapshot.Counter{Name: x.name, Value: snapshot.Known(x.v)})
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/verbena-rdma/verbena/diag/control"
+	"github.com/verbena-rdma/verbena/diag/snapshot"
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/verbs"
 )
@@ -29,7 +30,7 @@ func BenchmarkStreamWatched(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	s, err := control.Listen(x.dev.Snapshot)
+	s, err := control.Listen(func(w control.Want) snapshot.Device { return x.dev.Snapshot(w.Resources) })
 	if err != nil {
 		b.Fatal(err)
 	}

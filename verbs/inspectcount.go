@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/verbena-rdma/verbena/clock"
 	"github.com/verbena-rdma/verbena/diag/snapshot"
 	"github.com/verbena-rdma/verbena/ib"
 	"github.com/verbena-rdma/verbena/rnic"
@@ -52,13 +51,11 @@ func childKind(k child) kind {
 
 // count counts without a walk: an exporter asks often, and a device may have thousands.
 // Queue pairs are counted where their states change, in the adapters.
-func (d *Device) count() census {
+func (d *Device) count(tallies []tally) census {
 	n := census{byShard: make([]int, len(d.shards)), byState: map[qpGroup]uint64{}}
-	for i, e := range d.shards {
-		var c rnic.QPCensus
-		_ = e.drv.Do(func(clock.Time) { c = e.adapter.QPCensus() })
-		for t := range c {
-			for state, count := range c[t] {
+	for i := range tallies {
+		for t := range tallies[i].qps {
+			for state, count := range tallies[i].qps[t] {
 				if count == 0 {
 					continue
 				}

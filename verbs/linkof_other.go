@@ -4,11 +4,18 @@ package verbs
 
 import "net"
 
-// linkOf returns the MTU of an interface, and whether it is up with carrier.
-func linkOf(name string) (mtu int, running, ok bool) {
+// ifSocket asks for the state of interfaces.
+type ifSocket struct{}
+
+func openIfSocket() *ifSocket { return nil }
+
+func (*ifSocket) close() {}
+
+// linkOf returns the state of an interface.
+func (*ifSocket) linkOf(name string) (l linkState, ok bool) {
 	i, err := net.InterfaceByName(name)
 	if err != nil {
-		return 0, false, false
+		return linkState{}, false
 	}
-	return i.MTU, i.Flags&net.FlagUp != 0 && i.Flags&net.FlagRunning != 0, true
+	return linkState{i.MTU, i.Flags&net.FlagUp != 0 && i.Flags&net.FlagRunning != 0, speedMbps(name)}, true
 }

@@ -170,6 +170,13 @@ func addr6Flags() map[netip.Addr]addr6Flag {
 	return m
 }
 
+// linkState is the state of an interface.
+type linkState struct {
+	mtu       int
+	running   bool // it is up, with carrier
+	speedMbps int  // 0 where it has none
+}
+
 // speedMbps returns the speed of an interface, 0 where it has none.
 func speedMbps(name string) int {
 	text, err := os.ReadFile(filepath.Join("/sys/class/net", name, "speed"))

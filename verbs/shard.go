@@ -118,17 +118,17 @@ func (s *shard) do(d *Device, what string, f func(now clock.Time) error) error {
 	return err
 }
 
-// addStats adds the shard's counters to sum, which is nil or those of others.
-// Owner.
-func (s *shard) addStats(sum Stats) Stats {
-	own := s.adapter.Stats()
+// addStats adds the shard's counters to sum, which is nil or those of others. room is
+// memory for them, nil at first. Owner.
+func (s *shard) addStats(sum, room Stats) (_, _ Stats) {
 	if sum == nil {
-		return own
+		return s.adapter.Stats(), room
 	}
+	room = s.adapter.AppendStats(room[:0])
 	for i := range sum {
-		sum[i].Value += own[i].Value
+		sum[i].Value += room[i].Value
 	}
-	return sum
+	return sum, room
 }
 
 // pollSet drives the shards in set until done says that this will do, beginning

@@ -71,6 +71,7 @@ func (h *hostFlags) live() (*source.Live, error) {
 		}
 		cfg.Extra = map[string]func() (any, error){
 			source.QueryVerbena: ask(control.Query{Resources: true}), source.QueryVerbenaCounts: ask(control.Query{}),
+			source.QueryVerbenaCounters: ask(control.Query{Counters: true}),
 		}
 	}
 	l, err := source.NewLive(cfg)

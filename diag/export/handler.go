@@ -24,9 +24,9 @@ const contentType = "text/plain; version=0.0.4; charset=utf-8"
 // Handler answers GET /metrics, /healthz and, with a line of help, /. Nothing else: no
 // method that changes anything, no profile.
 func Handler(c *Collector) http.Handler {
-	s := &server{collector: c, slots: make(chan struct{}, maxInFlight)}
+	s := &server{collector: c, slots: make(chan struct{}, maxInFlight), timeout: scrapeTimeout}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", http.TimeoutHandler(s, scrapeTimeout, fmt.Sprintf("Reading the host takes more than %v.\n", scrapeTimeout)))
+	mux.Handle("GET /metrics", s)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "Verbena exporter: RDMA metrics for Prometheus are at /metrics.")
@@ -44,18 +44,42 @@ func Text(c *Collector, w io.Writer) error {
 type server struct {
 	collector *Collector
 	slots     chan struct{}
+	timeout   time.Duration
 	zips      sync.Pool // of *gzip.Writer
+	texts     sync.Pool // of *[]byte
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
 	default:
 		http.Error(w, fmt.Sprintf("%d scrapes are under way, which is the limit.", maxInFlight), http.StatusServiceUnavailable)
 		return
 	}
-	text := s.collector.Append(nil)
+	made := make(chan *[]byte, 1)
+	go func() { // which may outlast the request
+		defer func() { <-s.slots }()
+		b, ok := s.texts.Get().(*[]byte)
+		if !ok {
+			b = new([]byte)
+		}
+		*b = s.collector.Append((*b)[:0])
+		made <- b
+	}()
+	late := time.NewTimer(s.timeout)
+	defer late.Stop()
+	select {
+	case b := <-made:
+		s.write(w, r, *b)
+		s.texts.Put(b)
+	case <-r.Context().Done(): // nobody waits any more
+	case <-late.C:
+		http.Error(w, fmt.Sprintf("Reading the host takes more than %v.", s.timeout), http.StatusServiceUnavailable)
+	}
+}
+
+// write sends the text.
+func (s *server) write(w http.ResponseWriter, r *http.Request, text []byte) {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	if !compressed(r) {

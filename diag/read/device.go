@@ -104,6 +104,11 @@ func (r *reader) own() {
 // held asks for devices that processes hold.
 func (r *reader) held() []snapshot.Device {
 	if r.opt.NoResources || r.opt.OwnCounts {
+		if r.opt.Counters {
+			if v := tell[[]snapshot.Device](r, source.QueryVerbenaCounters); !v.IsZero() {
+				return v.Or(nil)
+			}
+		}
 		if v := tell[[]snapshot.Device](r, source.QueryVerbenaCounts); !v.IsZero() {
 			return v.Or(nil)
 		}

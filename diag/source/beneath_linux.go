@@ -3,9 +3,11 @@ package source
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,6 +20,9 @@ type beneath struct {
 	// kernel says that the directory is of sysfs or proc, where nothing can block or act
 	// when it is opened: no look is needed before.
 	kernel bool
+	// sysfs says that the directory is of sysfs, whose texts come in one piece. What is
+	// mounted below it, such as cgroups, has no class/.
+	sysfs bool
 }
 
 // openBeneath returns nil where the kernel has no such call (before Linux 5.6), or a
@@ -36,7 +41,8 @@ func openBeneath(dir string) *beneath {
 	unix.Close(fd)
 	var st unix.Statfs_t
 	if unix.Fstatfs(int(f.Fd()), &st) == nil {
-		b.kernel = st.Type == unix.SYSFS_MAGIC || st.Type == unix.PROC_SUPER_MAGIC
+		b.sysfs = st.Type == unix.SYSFS_MAGIC
+		b.kernel = b.sysfs || st.Type == unix.PROC_SUPER_MAGIC
 	}
 	return b
 }
@@ -118,15 +124,18 @@ func (b *beneath) readFile(name string, limit int) ([]byte, error) {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	m, size, err := mode(fd)
-	if err != nil {
-		return nil, err
-	}
-	if err := regular(m); err != nil {
-		return nil, err
-	}
-	if size > int64(limit) {
-		return nil, tooLong(limit)
+	var size int64
+	if !b.kernel { // there a directory says EISDIR when it is read
+		var m fs.FileMode
+		if m, size, err = mode(fd); err != nil {
+			return nil, err
+		}
+		if err := regular(m); err != nil {
+			return nil, err
+		}
+		if size > int64(limit) {
+			return nil, tooLong(limit)
+		}
 	}
 	read := func(p []byte) (int, error) {
 		for {
@@ -142,6 +151,9 @@ func (b *beneath) readFile(name string, limit int) ([]byte, error) {
 	n, err := read(room[:])
 	if err != nil {
 		return nil, err
+	}
+	if b.sysfs && strings.HasPrefix(name, "class/") && n < len(room) && n <= limit {
+		return bytes.Clone(room[:n]), nil
 	}
 	if n < len(room) {
 		m, err := read(room[n:])
@@ -165,6 +177,34 @@ func (b *beneath) openDir(name string) (*os.File, error) {
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), path.Join(b.dir.Name(), name)), nil
+}
+
+// names returns the names in a directory.
+func (b *beneath) names(name string) (names []string, err error) {
+	if err := b.look(name, true); err != nil {
+		return nil, err
+	}
+	fd, err := b.open(name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	room := make([]byte, 8<<10)
+	for {
+		n, err := unix.ReadDirent(fd, room)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return nil, err
+		case n == 0:
+			return names, nil
+		}
+		_, _, names = unix.ParseDirent(room[:n], -1, names)
+		if len(names) > MaxEntries {
+			return nil, failureOf(fmt.Sprintf("more than %d entries", MaxEntries))
+		}
+	}
 }
 
 // readLink returns the target of a link.

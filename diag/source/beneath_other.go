@@ -15,4 +15,6 @@ func (*beneath) readFile(string, int) ([]byte, error) { return nil, errUnsure }
 
 func (*beneath) openDir(string) (*os.File, error) { return nil, errUnsure }
 
+func (*beneath) names(string) ([]string, error) { return nil, errUnsure }
+
 func (*beneath) readLink(string) (string, error) { return "", errUnsure }

@@ -136,13 +136,9 @@ func (l *Live) ReadDir(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := t.readDir(rest)
+	names, err := t.dirNames(rest)
 	if err != nil {
 		return nil, err
-	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
 	}
 	slices.Sort(names)
 	return names, nil

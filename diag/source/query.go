@@ -58,6 +58,9 @@ const (
 	// The same without lists of objects: how many there are, for those who ask every
 	// second. Who has no answer to it is asked for QueryVerbena.
 	QueryVerbenaCounts = "verbena/count"
+	// Of them only what is counted, and what names it. Who has no answer to it is asked for
+	// QueryVerbenaCounts.
+	QueryVerbenaCounters = "verbena/counters"
 
 	QueryApp    = "app"    // snapshot.App
 	QuerySwitch = "switch" // snapshot.Switch

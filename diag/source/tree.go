@@ -315,6 +315,25 @@ func (t *tree) readDir(name string) ([]fs.DirEntry, error) {
 	}
 }
 
+// dirNames returns the names in a directory, unsorted.
+func (t *tree) dirNames(name string) ([]string, error) {
+	if t.fast != nil && fs.ValidPath(name) {
+		names, err := t.fast.names(name)
+		if !errors.Is(err, errUnsure) {
+			return names, Failed(err)
+		}
+	}
+	entries, err := t.readDir(name)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, nil
+}
+
 func (t *tree) openDir(name string) (*os.File, error) {
 	if t.fast != nil && fs.ValidPath(name) {
 		f, err := t.fast.openDir(name)
