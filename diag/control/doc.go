@@ -21,6 +21,6 @@
 // device. It imports snapshot only. Called by verbs, and by cmd/verbena, which gives
 // [Devices] to diag/source as its answer to QueryVerbena.
 //
-// Reading order: protocol.go, server.go, client.go; peer_linux.go has what
-// only Linux can tell.
+// Reading order: protocol.go, server.go, client.go; server_linux.go and exchange_linux.go
+// are the sockets themselves, peer_linux.go has what only Linux can tell.
 package control

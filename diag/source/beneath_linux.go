@@ -114,6 +114,9 @@ func (b *beneath) look(name string, dir bool) error {
 	return regular(m)
 }
 
+// pageBytes is the size that sysfs claims for a text.
+const pageBytes = 4096
+
 // readFile is tree.readFile; the error is errno's, a Failure or errUnsure.
 func (b *beneath) readFile(name string, limit int) ([]byte, error) {
 	if err := b.look(name, false); err != nil {
@@ -125,7 +128,7 @@ func (b *beneath) readFile(name string, limit int) ([]byte, error) {
 	}
 	defer unix.Close(fd)
 	var size int64
-	if !b.kernel { // there a directory says EISDIR when it is read
+	if !b.kernel || limit < pageBytes { // there a directory says EISDIR when it is read
 		var m fs.FileMode
 		if m, size, err = mode(fd); err != nil {
 			return nil, err
@@ -190,6 +193,7 @@ func (b *beneath) names(name string) (names []string, err error) {
 	}
 	defer unix.Close(fd)
 	room := make([]byte, 8<<10)
+	names = []string{} // empty, not missing
 	for {
 		n, err := unix.ReadDirent(fd, room)
 		switch {
