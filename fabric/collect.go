@@ -1,6 +1,8 @@
 package fabric
 
 import (
+	"slices"
+
 	"github.com/verbena-rdma/verbena/fabric/host"
 	"github.com/verbena-rdma/verbena/fabric/result"
 	"github.com/verbena-rdma/verbena/fabric/sim"
@@ -86,7 +88,7 @@ func (r *Run) Result() *result.Run {
 		}
 	}
 	r.audit(now)
-	out.Storms = append(append([]result.Storm(nil), r.watch.storms...), r.watchdogs...)
+	out.Storms, out.Reroutes = r.storms(), r.reroutes
 	for node := range r.Graph.Nodes {
 		out.Nodes = append(out.Nodes, r.nodeResult(now, int32(node), out))
 	}
@@ -180,6 +182,20 @@ func (r *Run) audit(now sim.Time) {
 			r.breach(now, "every byte is delivered once", f.DstNode, "flow %d of %d bytes has got %d", i, f.Bytes, f.Delivered)
 		}
 	}
+}
+
+// storms lists what the watch and the watchdogs have found. A storm that both saw
+// is the watchdog's, which knows what it has dropped.
+func (r *Run) storms() []result.Storm {
+	var all []result.Storm
+	for _, s := range r.watch.storms {
+		if !slices.ContainsFunc(r.watchdogs, func(w result.Storm) bool {
+			return w.Node == s.Node && w.Port == s.Port && w.Prio == s.Prio && s.From <= w.To && w.From <= s.To
+		}) {
+			all = append(all, s)
+		}
+	}
+	return append(all, r.watchdogs...)
 }
 
 // Storm implements swtch.Log.

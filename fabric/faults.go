@@ -41,6 +41,7 @@ func (r *Run) planFaults() error {
 			to.link, err = r.linkNamed(f.Where)
 		case scenario.Storm, scenario.SlowReceiver:
 			to.nic, err = r.endpoint(f.Where)
+		case scenario.Reroute:
 		}
 		if err != nil {
 			return fmt.Errorf("faults[%d]: %w", i, err)
@@ -117,6 +118,11 @@ func (r *Run) fault(now sim.Time, i int) {
 			before := p.Lose
 			p.Lose = func(k *sim.Packet) bool { return before != nil && before(k) || rule.takes(k) }
 		}
+	case scenario.Reroute:
+		r.Routes.Forget()
+		r.Routes.Rebuild(func(i int32) bool { return r.downLink[i] })
+		r.reroutes = append(r.reroutes, result.RouteChange{At: now})
+		r.S.Note(0xF1)
 	}
 }
 

@@ -156,3 +156,35 @@ func TestStormsGoOn(t *testing.T) {
 		}
 	}
 }
+
+// A reroute takes away the routes of a bounce: who starts after it goes up and then
+// down. It is told, and what was told changes the digest.
+func TestReroute(t *testing.T) {
+	const text = `
+topology: {kind: bounce, hosts_per_leaf: 1}
+workload:
+  - {name: before, kind: long, src: host0, dst: host2, bytes: 10KB}
+  - {name: after, kind: long, src: host0, dst: host2, bytes: 10KB, start: 100us}
+faults: [{at: 50us, kind: reroute}]
+`
+	r := loaded(t, text)
+	if err := r.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	res := r.Result()
+	for i, hops := range []int{6, 4} {
+		if f := &res.Flows[i]; f.State != result.Finished || len(f.Path) != hops {
+			t.Errorf("%s: %v, %d hops, want %d", f.Group, f.State, len(f.Path), hops)
+		}
+	}
+	if len(res.Reroutes) != 1 || res.Reroutes[0].At != 50*sim.Microsecond {
+		t.Errorf("told: %v", res.Reroutes)
+	}
+	none := loaded(t, strings.Replace(text, "faults: [{at: 50us, kind: reroute}]", "", 1))
+	if err := none.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(none.Result().Flows[1].Path); n != 6 {
+		t.Errorf("without it: %d hops", n)
+	}
+}

@@ -361,7 +361,11 @@ func (d *drawer) faults(hosts int) {
 		where := fmt.Sprintf("host%d/eth0", d.num("host", 0, hosts-1))
 		at := d.of("at", "0", "1ns", "3us", "50us", "1ms")
 		length := d.of("for", "1ns", "10us", "400us", "3ms")
-		kind := d.of("fault", "link-down", "flap", "errors", "storm", "slow-receiver", "drop-next")
+		kind := d.of("fault", "link-down", "flap", "errors", "storm", "slow-receiver", "drop-next", "reroute")
+		if kind == "reroute" {
+			d.line("- at: %s\n  kind: %s", at, kind)
+			continue
+		}
 		d.line("- at: %s\n  kind: %s\n  where: %s", at, kind, where)
 		if d.chance("ends", 60) || kind == "flap" {
 			if kind != "drop-next" {

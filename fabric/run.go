@@ -56,6 +56,7 @@ type Run struct {
 
 	warnings  []string
 	watchdogs []result.Storm
+	reroutes  []result.RouteChange
 	shape     result.Shape
 	used      uint8 // priorities that traffic may be in
 

@@ -254,7 +254,7 @@ func (r *Run) findStorms(now sim.Time) {
 						w.inStorm = make(map[uint64]int)
 					}
 					w.inStorm[key] = len(w.storms)
-					w.storms = append(w.storms, result.Storm{From: p.StoppedSince(q), To: sim.Never, Node: int32(node), Port: int32(i), Prio: q})
+					w.storms = append(w.storms, result.Storm{From: p.StoppedSince(q), To: sim.Never, Restored: sim.Never, Node: int32(node), Port: int32(i), Prio: q})
 				case in && m&(1<<q) == 0:
 					w.storms[at].To = now
 					delete(w.inStorm, key)

@@ -21,6 +21,13 @@ type Locked struct {
 	// shortest paths in a tree never do.
 	Turns  []Turn
 	Opened Opening
+	// Dropped packets, and Restored the instant from which on nothing was dropped
+	// any more (Never: not in this run), if a watchdog opened it.
+	Dropped  uint64
+	Restored sim.Time
+	// Rerouted is when the routes that made it had gone while it stood; 0: they had
+	// not.
+	Rerouted sim.Time
 	// Start is the root of the stop that came first of those that formed it,
 	// its own egress if nothing outside began it.
 	Start Place
@@ -88,6 +95,14 @@ func (s *stops) deadlock(d *result.Deadlock, trees []Tree) (Locked, bool) {
 		out.Until = s.letGo(cycle, d)
 	}
 	out.Opened = s.opened(d, out.Until, cycle)
+	if out.Opened == OpenedByWatchdog {
+		s.watchdogs(&out, cycle)
+	}
+	for _, c := range n.r.Reroutes {
+		if c.At > out.At && c.At < min(out.Until, n.r.End) && out.Rerouted == 0 {
+			out.Rerouted = c.At
+		}
+	}
 	s.began(&out, cycle, trees)
 	return out, true
 }
@@ -180,10 +195,8 @@ func (s *stops) opened(d *result.Deadlock, until sim.Time, cycle []int32) Openin
 	if until == sim.Never {
 		return NeverOpened
 	}
-	in := func(node, port int32) bool { return slices.Contains(cycle, s.n.egress(node, port)) }
 	for i := range s.n.r.Storms {
-		w := &s.n.r.Storms[i]
-		if w.Watchdog && w.Prio == d.Prio && w.From <= until && w.To >= d.At && in(w.Node, w.Port) {
+		if s.watched(&s.n.r.Storms[i], d.Prio, d.At, until, cycle) {
 			return OpenedByWatchdog
 		}
 	}
@@ -206,6 +219,27 @@ func (s *stops) opened(d *result.Deadlock, until sim.Time, cycle []int32) Openin
 		}
 	}
 	return OpenedByItself
+}
+
+// watched reports whether a storm is a watchdog's of a cycle while that stood.
+func (s *stops) watched(w *result.Storm, prio uint8, at, until sim.Time, cycle []int32) bool {
+	return w.Watchdog && w.Prio == prio && w.From <= until && w.To >= at && slices.Contains(cycle, s.n.egress(w.Node, w.Port))
+}
+
+// watchdogs says what the watchdogs that opened a deadlock did.
+func (s *stops) watchdogs(out *Locked, cycle []int32) {
+	for i := range s.n.r.Storms {
+		w := &s.n.r.Storms[i]
+		if !s.watched(w, out.Prio, out.At, out.Until, cycle) {
+			continue
+		}
+		out.Dropped += w.Dropped
+		restored := w.Restored
+		if restored <= 0 {
+			restored = sim.Never
+		}
+		out.Restored = max(out.Restored, restored)
+	}
 }
 
 // began looks for the first stop of an egress of the cycle that still stood

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -124,6 +125,28 @@ func TestDeadlockLetGo(t *testing.T) {
 	d := Explain(f.sorted()).Deadlocks[0]
 	if d.Until != ms || d.Opened != OpenedByWatchdog {
 		t.Errorf("until %v, opened %v", d.Until, d.Opened)
+	}
+}
+
+// What the watchdog took and when it gave back is told, and that better routes did
+// not open what stood.
+func TestWhatTheWatchdogDid(t *testing.T) {
+	for _, x := range []struct {
+		restored sim.Time
+		want     string
+	}{
+		{2 * ms, "opened it at 1 ms, after 977 us: it took 40 packets and gave the queues back at 2 ms. Since 700 us all routes are shortest paths"},
+		{sim.Never, "it took 40 packets, and had not given the queues back when the run ended."},
+		{0, "it took 40 packets, and had not given the queues back when the run ended."}, // of a run that does not say
+	} {
+		f := ring(3)
+		d := &f.r.Deadlocks[0]
+		d.Until = ms
+		f.r.Storms = []result.Storm{{From: 25 * us, To: ms, Node: d.Cycle[1].Node, Port: d.Cycle[1].Port, Prio: 3, Watchdog: true, Dropped: 40, Restored: x.restored}}
+		f.r.Reroutes = []result.RouteChange{{At: 10 * us}, {At: 700 * us}, {At: 800 * us}, {At: 2 * ms}}
+		if got := strings.Join(strings.Fields(text(t, Explain(f.sorted()))), " "); !strings.Contains(got, x.want) {
+			t.Errorf("no word of %q in\n%s", x.want, got)
+		}
 	}
 }
 

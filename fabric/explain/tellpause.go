@@ -267,13 +267,16 @@ func (d *Locked) tell(sec *section) {
 	case NeverOpened:
 		sec.say("Nothing opened it: each waits for the next to the end of the run.")
 	case OpenedByWatchdog:
-		sec.say("The PFC watchdog opened it at %s, after %s.", when(d.Until), when(d.Until-d.At))
+		sec.say("The PFC watchdog opened it at %s, after %s: %s.", when(d.Until), when(d.Until-d.At), d.restored())
 	case OpenedByLoss:
 		sec.say("Dropped packets opened it at %s, after %s.", when(d.Until), when(d.Until-d.At))
 	case OpenedByLink:
 		sec.say("A change of a link opened it at %s, after %s.", when(d.Until), when(d.Until-d.At))
 	case OpenedByItself:
 		sec.say("It opened by itself at %s, after %s: a stop ran out or room was made in time.", when(d.Until), when(d.Until-d.At))
+	}
+	if d.Rerouted > 0 {
+		sec.say("Since %s all routes are shortest paths, which close no cycle; what stood in the queues stood there still.", when(d.Rerouted))
 	}
 	if d.FlowCount > 0 {
 		var names []string
@@ -294,6 +297,18 @@ func (d *Locked) tell(sec *section) {
 	} else {
 		sec.say("The first stop of the cycle was for %s.", d.Start)
 	}
+}
+
+// restored says what a watchdog took, and when it gave back.
+func (d *Locked) restored() string {
+	text := fmt.Sprintf("it took %s", plural(int(min(d.Dropped, mostBytes)), "packet"))
+	if d.Dropped == 0 {
+		text = "it took none out"
+	}
+	if d.Restored == sim.Never || d.Restored <= 0 {
+		return text + ", and had not given the queues back when the run ended"
+	}
+	return text + " and gave the queues back at " + when(d.Restored)
 }
 
 func verb(n int, one, many string) string {

@@ -108,6 +108,12 @@ func counterOf(r *result.Run, p *result.Port, prio int, what string) (v Value, m
 		return count(q.PauseTx), false, true
 	case "pause_rx":
 		return count(q.PauseRx), false, true
+	case "wd_detected":
+		return count(q.WatchdogDetected), false, true
+	case "wd_restored":
+		return count(q.WatchdogRestored), false, true
+	case "wd_dropped":
+		return count(q.WatchdogDropped), false, true
 	case "paused":
 		return Value{float64(q.PausedFor), Time}, true, true
 	case "headroom":

@@ -124,6 +124,9 @@ func faultTable(r *result.Run) *table {
 		where := n.port(s.Node, s.Port) + " priority " + strconv.Itoa(int(s.Prio)) + " stopped"
 		if s.Watchdog {
 			where += "; the watchdog stepped in, " + commas(s.Dropped) + " packets dropped"
+			if s.Restored > 0 && s.Restored != sim.Never {
+				where += "; as before from " + timeText(s.Restored)
+			}
 		}
 		t.add("storm", spanText(s.From, s.To), where)
 	}
@@ -134,6 +137,9 @@ func faultTable(r *result.Run) *table {
 			what = "link up, " + rateText(l.Rate)
 		}
 		t.add(what, timeText(l.At), n.port(l.Node, l.Port))
+	}
+	for i := range r.Reroutes {
+		t.add("routes", timeText(r.Reroutes[i].At), "shortest paths from here on")
 	}
 	for i := range r.Breaches {
 		b := &r.Breaches[i]

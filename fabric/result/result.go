@@ -33,6 +33,7 @@ type Run struct {
 	Breaches  []Breach // invariants that did not hold
 	Lossless  []Lossless
 	Links     []LinkChange // in order of time
+	Reroutes  []RouteChange
 	Warnings  []string
 	Shape     Shape
 }
@@ -332,7 +333,12 @@ type Storm struct {
 	Prio     uint8
 	Watchdog bool // it stepped in
 	Dropped  uint64
+	Restored sim.Time // when the watchdog let it go on as before; Never, or 0: not yet
 }
+
+// RouteChange is an instant from which on all routes are shortest paths: those
+// that were laid by hand are gone.
+type RouteChange struct{ At sim.Time }
 
 // LinkChange is a link that went down, came up, or changed its speed. Node and
 // Port are one end.

@@ -228,6 +228,7 @@ func (s *Scenario) checkPlaces(n *names) error {
 			if err := n.link(f.Where); err != nil {
 				return s.Fail(path, "%s", err)
 			}
+		case Reroute:
 		}
 	}
 	for _, name := range s.Record.PCAP {

@@ -179,7 +179,7 @@ func makeDoc(t *testing.T) []byte {
 	for _, k := range strings.Split(fieldTag(Fault{}, "kind"), "|") {
 		fmt.Fprintf(&b, "| %s | %s |\n", k, strings.Join(faultKeys[FaultKind(k)], ", "))
 	}
-	fmt.Fprintf(&b, "\nAll use at, kind, where.\n")
+	fmt.Fprintf(&b, "\nAll use at and kind, and all but a reroute where.\n")
 	fmt.Fprintf(&b, "\n## Presets of buffers\n\n| preset | memory | cell | source |\n|---|---|---|---|\n")
 	for _, a := range ASICs() {
 		fmt.Fprintf(&b, "| %s | %.1f MB | %d B | %s |\n", a.Name, float64(a.Total)/1e6, int64(a.Cell), a.Source)
@@ -271,5 +271,11 @@ func TestKindsHaveKeys(t *testing.T) {
 	check(Workload{}, strings.Split(fieldTag(Workload{}, "kind"), "|"), func(k string) []string {
 		return append(append([]string(nil), sharedTrafficKeys...), trafficKeys[Traffic(k)]...)
 	})
-	check(Fault{}, strings.Split(fieldTag(Fault{}, "kind"), "|"), func(k string) []string { return faultKeys[FaultKind(k)] })
+	check(Fault{}, strings.Split(fieldTag(Fault{}, "kind"), "|"), func(k string) []string {
+		own, ok := faultKeys[FaultKind(k)]
+		if !ok {
+			return nil
+		}
+		return append([]string{"at", "kind"}, own...)
+	})
 }

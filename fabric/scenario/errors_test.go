@@ -127,6 +127,8 @@ func TestParseErrors(t *testing.T) {
 		{star + "until: duration\nworkload: [{kind: long, src: host0, dst: host1}]", `f:2:8: until: duration is to end the run, but there is no duration`},
 		{"faults: [{where: host0}]", `f:1:11: faults[0].kind: missing: what goes wrong, as in link-down`},
 		{"faults: [{kind: storm}]", `f:1:11: faults[0].where: missing: a link leaf0-spine1, a port leaf0/Ethernet3, or a host`},
+		{"faults: [{kind: reroute, where: host0}]", `f:1:33: faults[0].where: a reroute is everywhere`},
+		{"faults: [{kind: reroute, for: 1ms}]", `f:1:31: faults[0].for: a reroute has none`},
 		{"faults: [{kind: storm, where: host0, rate: 1Gbps}]", `f:1:44: faults[0].rate: a storm has none`},
 		{"faults: [{kind: flap, count: 2, where: host0, for: 1ms, every: 1ms}]", `f:1:64: faults[0].every: 1ms is not longer than for, 1ms: the link never comes up`},
 		{"faults: [{kind: slow-receiver, where: host0}]", `f:1:11: faults[0].rate: missing: what the host can take in, as in 10Gbps; a host that takes nothing is a storm`},

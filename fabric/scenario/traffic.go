@@ -119,6 +119,7 @@ const (
 	Storm        FaultKind = "storm"
 	SlowReceiver FaultKind = "slow-receiver"
 	DropNext     FaultKind = "drop-next"
+	Reroute      FaultKind = "reroute"
 )
 
 // Fault is something that goes wrong.
@@ -127,9 +128,11 @@ type Fault struct {
 	At sim.Time `yaml:"at" min:"0ns" max:"100000s"`
 	// Kind of it: link-down, flap (down and up again, every and count), errors
 	// (frames are corrupted), storm (a host pauses its switch without end),
-	// slow-receiver (a host takes in rate), drop-next (count packets are lost).
-	Kind FaultKind `yaml:"kind" enum:"link-down|flap|errors|storm|slow-receiver|drop-next"`
-	// Where: a link leaf0-spine1, a port leaf0/Ethernet3, or a host host3.
+	// slow-receiver (a host takes in rate), drop-next (count packets are lost),
+	// reroute (routes of a bounce and of topology.routes give way to shortest paths).
+	Kind FaultKind `yaml:"kind" enum:"link-down|flap|errors|storm|slow-receiver|drop-next|reroute"`
+	// Where: a link leaf0-spine1, a port leaf0/Ethernet3, or a host host3; of a
+	// reroute nowhere.
 	Where string `yaml:"where"`
 	// For is how long; 0: to the end.
 	For sim.Time `yaml:"for" min:"0ns" max:"100000s"`

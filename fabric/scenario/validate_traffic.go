@@ -158,6 +158,7 @@ var faultKeys = map[FaultKind][]string{
 	Storm:        {"for", "priorities"},
 	SlowReceiver: {"for", "rate"},
 	DropNext:     {"count", "what", "priorities"},
+	Reroute:      {},
 }
 
 func (s *Scenario) checkFaults() error {
@@ -167,7 +168,10 @@ func (s *Scenario) checkFaults() error {
 		if f.Kind == "" {
 			c.fail("kind", "missing: what goes wrong, as in link-down")
 		}
-		if f.Where == "" {
+		switch {
+		case f.Kind == Reroute && f.Where != "":
+			c.fail("where", "a reroute is everywhere")
+		case f.Kind != Reroute && f.Where == "":
 			c.fail("where", "missing: a link leaf0-spine1, a port leaf0/Ethernet3, or a host")
 		}
 		if f.At > s.Duration {
@@ -193,7 +197,7 @@ func (s *Scenario) checkFaults() error {
 			if f.Priorities == 0 {
 				c.fail("priorities", "none: a storm that stops nothing")
 			}
-		case LinkDown, DropNext:
+		case LinkDown, DropNext, Reroute:
 		}
 		for _, key := range s.unusedKeys(index("faults", i), []string{"at", "kind", "where"}, faultKeys[f.Kind]) {
 			c.fail(key, "a %s has none", f.Kind)

@@ -79,7 +79,7 @@ func (w *Switch) watch(now sim.Time, out int, c uint8) {
 			w.armWatch(x.rest+d.Restore, out, c)
 			return
 		}
-		w.restore(out, c)
+		w.restore(now, out, c)
 	case !x.storm && x.stuck:
 		if now-x.since < d.Detect {
 			w.armWatch(x.since+d.Detect, out, c)
@@ -109,7 +109,7 @@ func (w *Switch) detect(now sim.Time, out int, c uint8) {
 	}
 }
 
-func (w *Switch) restore(out int, c uint8) {
+func (w *Switch) restore(now sim.Time, out int, c uint8) {
 	e := &w.out[out]
 	x := &e.q[c].watch
 	e.shut &^= 1 << c
@@ -118,7 +118,7 @@ func (w *Switch) restore(out int, c uint8) {
 	x.restored++
 	if w.log != nil {
 		r := w.stormOf(out, c)
-		r.To = x.rest
+		r.To, r.Restored = x.rest, now
 		w.log.Storm(r)
 	}
 }
@@ -127,7 +127,7 @@ func (w *Switch) stormOf(out int, c uint8) result.Storm {
 	x := &w.out[out].q[c].watch
 	return result.Storm{
 		From: x.from, To: sim.Never, Node: w.cfg.ID, Port: int32(out), Prio: c,
-		Watchdog: w.cfg.Watchdog.Action != Alert, Dropped: x.dropped - x.before,
+		Watchdog: w.cfg.Watchdog.Action != Alert, Dropped: x.dropped - x.before, Restored: sim.Never,
 	}
 }
 

@@ -59,9 +59,9 @@ func TestWatchdogStates(t *testing.T) {
 			}
 			continue
 		}
-		begin := result.Storm{From: effect, To: sim.Never, Prio: 3, Watchdog: tt.action != Alert}
+		begin := result.Storm{From: effect, To: sim.Never, Prio: 3, Watchdog: tt.action != Alert, Restored: sim.Never}
 		end := begin
-		end.To, end.Dropped = over, uint64(len(x.book.drops))
+		end.To, end.Dropped, end.Restored = over, uint64(len(x.book.drops)), over+50*sim.Microsecond
 		if d := cmp.Diff([]result.Storm{begin, end}, x.book.storms); d != "" {
 			t.Errorf("%s: %s", tt.name, d)
 		}

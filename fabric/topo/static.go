@@ -26,6 +26,10 @@ func (r *Routes) Set(sw, dst int32, ports ...uint16) error {
 	return nil
 }
 
+// Forget drops what Static and Set have laid. Shortest paths take their place at
+// the next Rebuild.
+func (r *Routes) Forget() { r.static = nil }
+
 // SetLeaf is Set for every endpoint of a leaf, except those for which the
 // switch has a route of their own.
 func (r *Routes) SetLeaf(sw, leaf int32, ports ...uint16) error {

@@ -121,6 +121,25 @@ func TestBounce(t *testing.T) {
 	}
 }
 
+// Without the routes that were laid by hand all are those of a graph that never had
+// any.
+func TestForget(t *testing.T) {
+	g, r := build(t, Bounce{HostsPerLeaf: 1, Rate: gig100})
+	_, plain := build(t, SpineLeaf{Leaves: 4, Spines: 2, HostsPerLeaf: 1, Rate: gig100})
+	r.Forget()
+	r.Rebuild(nil)
+	for sw := range g.Nodes {
+		for dst := range g.Endpoints {
+			if g.Nodes[sw].Endpoint >= 0 {
+				continue
+			}
+			if got, want := r.Ports(int32(sw), int32(dst)), plain.Ports(int32(sw), int32(dst)); !slices.Equal(got, want) {
+				t.Errorf("%s to endpoint %d by %v, want %v", g.Nodes[sw].Name, dst, got, want)
+			}
+		}
+	}
+}
+
 // Routes that are rebuilt around links that are down are those of a graph that
 // never had them.
 func TestRebuildAsIfNeverThere(t *testing.T) {
