@@ -83,6 +83,60 @@ func (s Suite) waitForFrames(t *testing.T) {
 	}
 }
 
+// waitAfterPolling finds what arrives before a wait begins and while it lasts,
+// however long nobody has waited: a link may stop listening meanwhile. What a wait
+// misses hangs it.
+func (s Suite) waitAfterPolling(t *testing.T) {
+	r := s.rig(t)
+	port := r.source(r.a, r.b, 0xC001)
+	rx := make([]frame.Rx, 4)
+	send := func() {
+		t.Helper()
+		tx := r.reserve(r.a, 1)
+		fill(&tx[0], r.a, r.b, port, shape{64, 1, 64}, 1)
+		r.commit(r.a, tx)
+	}
+	receive := func() error {
+		for {
+			n, err := r.b.Link.Recv(0, rx)
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				r.b.Link.Release(rx[:n])
+				return nil
+			}
+			if err := r.b.Link.Wait(0, clock.Never); err != nil {
+				return err
+			}
+		}
+	}
+	for _, polls := range []int{0, 1, 255, 256, 257, 1000, 0, 3, 600} {
+		for range polls {
+			if _, err := r.b.Link.Recv(0, rx); err != nil {
+				t.Fatalf("Recv: %v", err)
+			}
+		}
+		send()
+		if err := r.b.Link.Wait(0, clock.Never); err != nil {
+			t.Fatalf("Wait: %v", err)
+		}
+		if err := receive(); err != nil {
+			t.Fatal(err)
+		}
+		if r.a.Link == r.b.Link { // one owner at a time
+			continue
+		}
+		done := make(chan error)
+		go func() { done <- receive() }()
+		runtime.Gosched()
+		send()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // waitWhileMoving waits in one goroutine and moves frames in another.
 func (s Suite) waitWhileMoving(t *testing.T) {
 	r := s.rig(t)

@@ -65,6 +65,7 @@ func Run(t *testing.T, s Suite) {
 	t.Run("Wake", s.wake)
 	t.Run("Deadline", s.deadline)
 	t.Run("WaitForFrames", s.waitForFrames)
+	t.Run("WaitAfterPolling", s.waitAfterPolling)
 	t.Run("WaitWhileMoving", s.waitWhileMoving)
 	t.Run("Close", s.close)
 	t.Run("CloseWhileMoving", s.closeWhileMoving)
