@@ -51,7 +51,7 @@ func PerfQuery(s *snapshot.Snapshot, device string, number int) ([]byte, error) 
 	b = dotted(b, "PortSelect", strconv.Itoa(q.Number))
 	b = dotted(b, "CounterSelect", "0x0000")
 	if len(q.Counters) == 0 {
-		return b, fail(255, "perfquery: %s port %d has no counters/ in sysfs; its hardware counters: rdma statistic", d.Name, q.Number)
+		return nil, fail(255, "%s port %d has no counters/ in sysfs; its hardware counters: rdma statistic", d.Name, q.Number)
 	}
 	var odd []string
 	for _, f := range perfFields {

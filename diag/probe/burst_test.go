@@ -21,6 +21,11 @@ func TestRateOfTrains(t *testing.T) {
 		return out
 	}
 	const ms = time.Millisecond
+	// stalled is a train that is quick but for one gap: the receiver stood.
+	stalled := train(ms/2, ms, 0)
+	for i := packets / 2; i < packets; i++ {
+		stalled[i].seen.At += int64(60 * ms)
+	}
 	quick, slow, unsure := train(ms/2, ms, 0), train(ms/2, 60*ms, 0), train(40*ms, 60*ms, 0)
 	for name, c := range map[string]struct {
 		trains  [][]trial
@@ -29,6 +34,7 @@ func TestRateOfTrains(t *testing.T) {
 		"none":                        {nil, false},
 		"quick":                       {[][]trial{quick, quick, quick}, false},
 		"slow":                        {[][]trial{slow, slow, slow}, true},
+		"the receiver stood":          {[][]trial{stalled, stalled, stalled}, false},
 		"once quick":                  {[][]trial{slow, slow, quick}, false},
 		"the sender was slow once":    {[][]trial{slow, unsure, slow}, true},
 		"the sender was slow":         {[][]trial{unsure, unsure, unsure, unsure, unsure}, false},
@@ -38,7 +44,7 @@ func TestRateOfTrains(t *testing.T) {
 		"slow, and some are lost too": {[][]trial{train(ms/2, 60*ms, 10), train(ms/2, 60*ms, 10)}, true},
 	} {
 		var d Direction
-		d.burst(&record{trains: c.trains}, packets)
+		d.burst(&record{trains: c.trains}, packets, (*trial).passed)
 		if d.Burst.Limited != c.limited {
 			t.Errorf("%s: limited %v, rate %d", name, d.Burst.Limited, d.Burst.Rate)
 		}

@@ -43,6 +43,23 @@ func (p *prober) findClasses(s side) {
 			Effect: blockedEffect(s), Fix: []string{"look for a policer or a queue without bandwidth for these code points"},
 		})
 	}
+	var lost []string
+	for i := range s.d.ECN {
+		if c := &s.d.ECN[i]; c.Arrived == 0 && ip.ECN(c.Sent) != ip.ECT0 && c.Tries >= max(codeTries, triesAt(s.d.lost())) {
+			lost = append(lost, fmt.Sprintf("%v: 0 of %d arrived, ECT(0) does", ip.ECN(c.Sent), c.Tries))
+		}
+	}
+	if len(lost) > 0 {
+		p.add(Finding{
+			ID: "ecn-dropped", Rule: "N12", Status: Fail, Direction: s.name, Confidence: "medium", Evidence: lost,
+			What: fmt.Sprintf("packets with some values of ECN do not pass from %s to %s", s.from, s.to),
+			Effect: Effect{
+				What: "a packet that a switch marks (CE) is lost instead of answered by a CNP, an ACK or CNP that is sent as Not-ECT is lost always", State: "RTS, then ERR",
+				Completion: "IBV_WC_RETRY_EXC_ERR (12), under load or at once", Counters: []string{"requester: local_ack_timeout_err, packet_seq_err (mlx5)", "responder: np_ecn_marked_roce_packets stays 0"},
+			},
+			Fix: []string{"look for a firewall or a policer that matches the last two bits of TOS"},
+		})
+	}
 	p.findECN(s)
 }
 

@@ -112,11 +112,12 @@ func (p *prober) direction(rec *record, from, to Host) Direction {
 	errs := map[string]int{}
 	var oneWay []time.Duration
 	last := make([]uint32, p.cfg.Paths)
+	out := rec.out()
 	for i := range rec.reach {
 		t := &rec.reach[i]
 		if t.sent.Err != "" {
 			errs[t.sent.Err]++
-			if t.sent.Err != localQueue {
+			if !t.left() && !out {
 				continue
 			}
 		}
@@ -153,9 +154,9 @@ func (p *prober) direction(rec *record, from, to Host) Direction {
 		}
 	}
 	p.verdict(&d, rec, to)
-	p.classes(&d, rec)
+	p.classes(&d, rec, to)
 	p.mtu(&d, rec, from)
-	d.burst(rec, p.cfg.Burst)
+	d.burst(rec, p.cfg.Burst, func(t *trial) bool { return p.heard(t, to) })
 	return d
 }
 
@@ -191,7 +192,7 @@ func (p *prober) oneWay(rec *record, t *trial) time.Duration {
 }
 
 func (p *prober) path(rec *record, i int, to Host) Path {
-	x := Path{}
+	x, out := Path{}, rec.out()
 	var oneWay []time.Duration
 	for k := range rec.reach {
 		t := &rec.reach[k]
@@ -199,7 +200,7 @@ func (p *prober) path(rec *record, i int, to Host) Path {
 			continue
 		}
 		x.Port = t.sent.Port
-		if !t.left() {
+		if !t.left() && !out {
 			continue
 		}
 		x.Sent++

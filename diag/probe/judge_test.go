@@ -321,7 +321,7 @@ func periodicLoss(t *testing.T, period int, keep bool, paths, dead int) {
 	if err := p.tryPaths(t.Context(), w, p.r.There, false); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	if err := p.tryClasses(t.Context(), w, p.live(w.rec, p.r.There)); err != nil {
+	if err := p.tryClasses(t.Context(), w, p.r.There, p.live(w.rec, p.r.There)); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 	if err := w.findMTU(t.Context(), p, 1500); err != nil {

@@ -9,7 +9,8 @@ import (
 )
 
 // classes says what became of DSCP and ECN.
-func (p *prober) classes(d *Direction, rec *record) {
+func (p *prober) classes(d *Direction, rec *record, to Host) {
+	out := rec.out()
 	dscp, ecn := map[uint8]*CodePoint{}, map[uint8]*CodePoint{}
 	count := func(m map[uint8]*CodePoint, sent uint8, t *trial, as uint8) {
 		c := m[sent]
@@ -18,14 +19,14 @@ func (p *prober) classes(d *Direction, rec *record) {
 			m[sent] = c
 		}
 		c.Tries++
-		if t.passed() {
+		if p.heard(t, to) {
 			c.Arrived++
 			c.As = append(c.As, int(as))
 		}
 	}
 	for i := range rec.class {
 		t := &rec.class[i]
-		if !t.left() {
+		if !t.left() && !out {
 			continue
 		}
 		sent, got := ip.TOS(t.probe.TOS), ip.TOS(0)
@@ -106,18 +107,26 @@ func speedOf(train []trial) speed {
 	if len(rx) < 2 {
 		return speed{told: true} // it is loss that speaks here
 	}
-	span := max(slices.Max(rx)-slices.Min(rx), 1)
+	slices.Sort(rx)
+	span := max(rx[len(rx)-1]-rx[0], 1)
+	// A host that stood for a moment makes one gap; what limits a rate spaces all packets.
+	gap := int64(0)
+	for i := range len(rx) - 1 {
+		gap = max(gap, rx[i+1]-rx[i])
+	}
+	steady := max(span-gap, 1)
 	own := slices.Max(tx) - slices.Min(tx)
 	s := speed{bps: int64(len(rx)-1) * int64(size) * 8 * int64(time.Second) / span}
 	quick := s.bps >= slowRate
-	s.slow = !quick && len(rx) >= minArrivals && span/slowFactor >= own
+	limited := int64(len(rx)-2)*int64(size)*8*int64(time.Second)/steady < slowRate
+	s.slow = !quick && limited && len(rx) >= minArrivals && steady/slowFactor >= own
 	s.told = quick || s.slow || len(rx) < minArrivals
 	return s
 }
 
 // burst says what happens to trains.
-func (d *Direction) burst(rec *record, size int) {
-	b := &d.Burst
+func (d *Direction) burst(rec *record, size int, heard func(*trial) bool) {
+	b, out := &d.Burst, rec.out()
 	slow, quick := 0, 0
 	for _, train := range rec.trains {
 		b.Trains++
@@ -125,14 +134,14 @@ func (d *Direction) burst(rec *record, size int) {
 		for i := range train {
 			t := &train[i]
 			b.Size = t.probe.Size
-			if !t.left() {
+			if !t.left() && !out {
 				continue
 			}
-			if t.sent.Err == localQueue {
-				b.Local = localQueue
+			if t.sent.Err != "" {
+				b.Local = t.sent.Err
 			}
 			b.Sent++
-			if t.passed() {
+			if heard(t) {
 				b.Seen++
 			}
 		}

@@ -85,6 +85,10 @@ func (w *way) findMTU(ctx context.Context, p *prober, netdev int) error {
 	if err := w.searchMTU(ctx, p, m, top, tries, w.interval); err != nil {
 		return err
 	}
+	// Large packets may be lost more often than small ones: those that sometimes pass say
+	// how often what does not has to be tried.
+	tries = max(tries, triesFor(large(w.rec.sized, m)))
+	w.rec.sized = nil
 	var plan []Probe
 	for range tries {
 		for path := range m {
@@ -111,6 +115,17 @@ func (w *way) findMTU(ctx context.Context, p *prober, netdev int) error {
 		}
 	}
 	return w.searchMTU(ctx, p, m, top, tries, slow)
+}
+
+// large are the trials of sizes that pass, the upper half of them.
+func large(all []trial, m []pathMTU) []trial {
+	var out []trial
+	for i := range all {
+		if lo := m[all[i].probe.Path].lo; all[i].probe.Size <= lo && all[i].probe.Size > lo/2 {
+			out = append(out, all[i])
+		}
+	}
+	return out
 }
 
 func (w *way) countCut(got []trial) {
@@ -174,6 +189,7 @@ func (w *way) searchMTU(ctx context.Context, p *prober, m []pathMTU, top, tries 
 		}
 		narrow(m, got, top)
 		w.countCut(got)
+		w.rec.sized = append(w.rec.sized, got...)
 	}
 	return nil
 }

@@ -12,17 +12,25 @@ import (
 )
 
 const (
-	smallSize  = 128
-	codeTries  = 4
-	codeAgain  = 36  // tries more for a code point of which nothing arrived
-	pathTries  = 200 // of a path of which nothing arrives where others lose most
-	trains     = 3
-	maxTrains  = 8 // where the sender was too slow for some of them
-	trainSize  = 1024
-	clockAsks  = 5
-	batchTime  = 10 * time.Second
-	batchBytes = 900_000
-	ctlTime    = 30 * time.Second // above what all requests may take by themselves
+	smallSize = 128
+	codeTries = 4
+	codeAgain = 36  // tries more for a code point of which nothing arrived
+	pathTries = 200 // of a path of which nothing arrives where others lose most
+	// patientTries of each path are sent over patience where nothing arrives at all.
+	patientTries = 5
+	patience     = 2 * time.Second
+	// Where fewer than fewLost are lost, up to enoughForLoss are sent, for moreTime at
+	// most.
+	fewLost       = 5
+	enoughForLoss = 1000
+	moreTime      = 5 * time.Second
+	trains        = 3
+	maxTrains     = 8 // where the sender was too slow for some of them
+	trainSize     = 1024
+	clockAsks     = 5
+	batchTime     = 10 * time.Second
+	batchBytes    = 900_000
+	ctlTime       = 30 * time.Second // above what all requests may take by themselves
 )
 
 // trial is one probe with what became of it; seen is nil if it did not arrive.
@@ -37,6 +45,12 @@ func (t *trial) passed() bool { return t.seen != nil && t.seen.From == "" }
 // left reports whether the packet left its sender, or was lost in its queue.
 func (t *trial) left() bool { return t.sent.Err == "" || t.sent.Err == localQueue }
 
+// out reports whether any small packet left the sender: then those that did not are
+// lost like others, at its own firewall, queue or routes.
+func (r *record) out() bool {
+	return slices.ContainsFunc(r.reach, func(t trial) bool { return t.sent.Err == "" })
+}
+
 // whole reports whether the packet arrived in one piece: RNICs put no fragments
 // together.
 func (t *trial) whole() bool { return t.passed() && t.seen.Cut == 0 }
@@ -47,6 +61,7 @@ type record struct {
 	reach, class []trial
 	trains       [][]trial
 	mtus         []pathMTU
+	sized        []trial // of the search for the size
 	notices      []Notice
 	strangers    int
 	overrun      int
@@ -182,28 +197,13 @@ func (p *prober) measure(ctx context.Context) error {
 		if w == rev {
 			from, to = to, from
 		}
-		live := p.live(w.rec, to)
-		if len(live) == 0 {
+		if len(p.live(w.rec, to)) == 0 {
 			if err := p.askWitness(ctx, fwd); err != nil {
 				return err
 			}
-			continue
 		}
-		if err := p.tryClasses(ctx, w, live); err != nil {
+		if err := p.tryRest(ctx, w, from, to); err != nil {
 			return err
-		}
-		if err := w.findMTU(ctx, p, from.MTU); err != nil {
-			return err
-		}
-		for told := 0; p.cfg.Burst > 0 && told < trains && len(w.rec.trains) < maxTrains; {
-			t, err := w.run(ctx, p.trainPlan(live[0]), 0)
-			if err != nil {
-				return err
-			}
-			w.rec.trains = append(w.rec.trains, t)
-			if speedOf(t).told {
-				told++
-			}
 		}
 	}
 	// Echoes of the first phase came long ago, if they come.
@@ -213,36 +213,6 @@ func (p *prober) measure(ctx context.Context) error {
 }
 
 func (p *prober) tos(dscp uint8, e ip.ECN) uint8 { return uint8(ip.TOS(0).WithDSCP(dscp).WithECN(e)) }
-
-// tryPaths sends on all paths. Where packets are lost, those of which nothing
-// arrived are tried until chance does not explain that any more.
-func (p *prober) tryPaths(ctx context.Context, w *way, to Host, echo bool) error {
-	var paths []uint8
-	for i := range p.cfg.Paths {
-		paths = append(paths, uint8(i))
-	}
-	for done, tries := 0, p.cfg.Count; done < tries; {
-		got, err := w.run(ctx, p.reachPlan(paths, tries-done, echo), w.interval)
-		w.rec.reach = append(w.rec.reach, got...)
-		if err != nil {
-			return err
-		}
-		var d Direction
-		paths = paths[:0]
-		for i := range p.cfg.Paths {
-			x := p.path(w.rec, i, to)
-			d.Paths = append(d.Paths, x)
-			if x.Seen == 0 && x.Sent > 0 {
-				paths = append(paths, uint8(i))
-			}
-		}
-		if len(paths) == 0 {
-			return nil
-		}
-		done, tries = tries, min(triesAt(d.lost()), pathTries)
-	}
-	return nil
-}
 
 // reachPlan goes round paths.
 func (p *prober) reachPlan(paths []uint8, rounds int, echo bool) []Probe {
@@ -276,45 +246,6 @@ func (p *prober) live(rec *record, to Host) []uint8 {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// tryClasses sends the code points, and those of which nothing arrived once
-// more where packets are lost of any.
-func (p *prober) tryClasses(ctx context.Context, w *way, live []uint8) error {
-	var err error
-	if w.rec.class, err = w.run(ctx, p.classPlan(live), w.interval); err != nil {
-		return err
-	}
-	come := map[uint8]bool{}
-	for i := range w.rec.class {
-		t := &w.rec.class[i]
-		come[t.probe.TOS] = come[t.probe.TOS] || t.passed()
-	}
-	sent, lost := 0, 0
-	for i := range w.rec.reach {
-		if t := &w.rec.reach[i]; slices.Contains(live, t.probe.Path) {
-			sent++
-			if !t.passed() {
-				lost++
-			}
-		}
-	}
-	tries := codeAgain
-	if lost < sent {
-		tries = min(max(tries, triesAt(float64(lost)/float64(sent))), pathTries)
-	}
-	var again []Probe
-	for i := range tries {
-		for tos, ok := range come {
-			if !ok {
-				again = append(again, Probe{Path: live[i%len(live)], TOS: tos, Size: smallSize})
-			}
-		}
-	}
-	p.mix(again)
-	more, err := w.run(ctx, again, w.interval)
-	w.rec.class = append(w.rec.class, more...)
-	return err
 }
 
 // classPlan tries each code point of DSCP with ECT(0), and the other values of
@@ -367,7 +298,7 @@ func (p *prober) clock(ctx context.Context) error {
 // before.
 func (c *Clock) better(x echo, source string) {
 	rtt, ok := x.rtt()
-	if !ok || c.Source == source && rtt/2 >= c.Error {
+	if !ok || c.Source != "" && rtt/2 >= c.Error {
 		return
 	}
 	c.Offset, c.Error, c.Source = time.Duration(x.heard-x.sent+(x.echoed-x.heard-(x.back-x.sent))/2), rtt/2, source

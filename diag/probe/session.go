@@ -72,7 +72,9 @@ func (s *session) hear(a *arrival) (first bool) {
 	from := ""
 	if got := a.src.Addr().Unmap().WithZone(""); got != s.peer {
 		from = got.String()
-		s.strangers++
+		if g := s.seen[a.d.seq]; g == nil || g.From != from || a.capture && g.Capture > 0 || !a.capture && g.Socket > 0 {
+			s.strangers++ // once, though both ears hear it
+		}
 	}
 	defer s.signal()
 	switch a.d.kind {

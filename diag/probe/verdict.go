@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/verbena-rdma/verbena/wire/ip"
 )
 
 // minForDead is how many packets of a path must be missing, all of them and at
@@ -66,8 +68,11 @@ func (p *prober) verdict(d *Direction, rec *record, to Host) {
 			return
 		}
 		d.Why = "no packet of some source ports arrives"
-		if len(refused) > 0 {
+		switch {
+		case len(refused) > 0:
 			d.Why = strings.Join(refused, ", ")
+		case len(d.Errors) > 0:
+			d.Where, d.Why = "sender", "packets of some source ports do not leave the sender: "+d.Errors[0].What
 		}
 	case left == 0 && len(d.Errors) > 0 && d.Errors[0].What == "EPERM":
 		d.Verdict, d.Where, d.Why = Blocked, "sender", "the sender's own firewall does not let the packets out (EPERM)"
@@ -98,6 +103,30 @@ func (p *prober) verdict(d *Direction, rec *record, to Host) {
 		}
 		d.Why += "; " + p.otherUDP()
 	}
+	if pass := p.otherClasses(rec, to); pass != "" && d.Seen == 0 && d.Verdict != Open {
+		d.Why += "; and yet " + pass
+	}
+}
+
+// otherClasses says which packets arrive of another class or value of ECN than that of
+// the small packets.
+func (p *prober) otherClasses(rec *record, to Host) string {
+	var all []string
+	for i := range rec.class {
+		t := &rec.class[i]
+		if !p.heard(t, to) {
+			continue
+		}
+		tos := ip.TOS(t.probe.TOS)
+		if text := fmt.Sprintf("DSCP %d with %v", tos.DSCP(), tos.ECN()); !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	slices.Sort(all)
+	return fmt.Sprintf("packets arrive of %s: it is the class (DSCP %d with ECT(0)) that is dropped", strings.Join(all, ", "), p.cfg.DSCP)
 }
 
 // maxRefusals bounds the ICMP errors that a text names.
