@@ -106,7 +106,8 @@ func flagError(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%s %s: %s (see --help)", name, bad.GetValue(), wanted(f.Value.Type(), bad.Unwrap()))
 	case errors.As(err, &none) && none.GetSpecifiedShortnames() == "":
 		if near := nearFlag(cmd, none.GetSpecifiedName()); near != "" {
-			return fmt.Errorf("%w; did you mean --%s?", err, near)
+			// Without the cause: parents of the command have handlers, too.
+			return fmt.Errorf("%s; did you mean --%s?", err.Error(), near)
 		}
 	}
 	return err
