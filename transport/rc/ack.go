@@ -140,6 +140,7 @@ func (e *Engine) advance(w *transport.SendWQE, to ib.PSN) {
 	if q.psn.Before(to) {
 		// Acknowledged before it was sent again.
 		q.psn = to
+		q.early = true
 	}
 	q.reads.popBefore(to)
 }
@@ -151,6 +152,10 @@ func (e *Engine) progressed(now clock.Time) {
 	q := &e.req
 	q.retryLeft, q.rnrLeft = e.attr.RetryCnt, e.attr.RNRRetry
 	q.implied, q.probe = false, false
+	if q.probing > 0 && q.early {
+		e.cfg.Window.Arrived(q.una == q.next)
+	}
+	q.probing, q.early = 0, false
 	q.timer = clock.Never
 	if q.psn != q.una && e.timeout() != 0 {
 		q.timer = now.Add(e.timeout())

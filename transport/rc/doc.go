@@ -43,6 +43,9 @@
 // the same number of PSNs: a retry never asks across the border of two, because
 // the responder remembers requests.
 //
+// After a timeout, and until there is progress, as many packets go at a time as
+// there were timeouts in a row (probing): see [Engine.Advance].
+//
 // # Responder
 //
 // Answers leave in the order of their PSNs: READ responses and ATOMIC results

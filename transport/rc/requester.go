@@ -17,21 +17,25 @@ type requester struct {
 	flight int
 
 	// Since the last packet that asked for an acknowledgement.
-	quietBytes   int
-	askedAt      clock.Time // when it left
-	quietPackets int32
+	quietBytes int
+	askedAt    clock.Time // when it left
 
 	// End-to-end credits (IBA vol.1 9.7.7.2): request messages are numbered by
 	// ssn; those that take a receive wait while their number is above lsn.
-	ssn     uint32 // messages sent so far
-	msn     uint32 // of the last acknowledgement with credits
-	lsn     uint32
-	limited bool // credits have been received, and not "unlimited"
-	probe   bool // the message at cur was started beyond the limit
+	ssn uint32 // messages sent so far
+	msn uint32 // of the last acknowledgement with credits
+	lsn uint32
+	// quietPackets have left since a packet asked for an acknowledgement.
+	quietPackets uint16
+	limited      bool // credits have been received, and not "unlimited"
+	probe        bool // the message at cur was started beyond the limit
 
 	retryLeft uint8
 	rnrLeft   uint8
-	implied   bool // went back for an implied NAK, no progress since
+	probing   uint8 // timeouts since there was progress: as many packets may be under way; 0 for any number
+	early     bool  // something was acknowledged before it was sent again, no progress since
+	part      bool  // the last request asked for a part of a READ request that the peer remembers
+	implied   bool  // went back for an implied NAK, no progress since
 	rnrWait   bool
 	drained   bool // SQ_DRAINED was raised
 
@@ -152,6 +156,10 @@ func (e *Engine) held(w *transport.SendWQE) transport.Wait {
 		return transport.WaitState
 	case q.psn.Sub(q.una) >= maxUnacked:
 		return transport.WaitWindow
+	case q.probing > 0 && q.psn != q.una && (expectsResponse(w.Op) || q.reads.len() > 0 || q.psn.Sub(q.una) >= int(q.probing)):
+		return transport.WaitAck
+	case q.part && q.reads.len() > 0:
+		return transport.WaitReads
 	case w.Flags&ib.Fence != 0 && q.reads.len() > 0:
 		return transport.WaitReads
 	case expectsResponse(w.Op) && e.readsFull():
@@ -285,6 +293,7 @@ func (e *Engine) sent(now clock.Time, s *segment) {
 		}
 		q.reads.push(readReq{first: q.psn, last: after.Add(-1), resent: resent})
 	}
+	q.part = s.part
 	q.psn = after
 	if q.next.Before(after) {
 		q.next = after
@@ -308,7 +317,7 @@ func (e *Engine) wantsAck(now clock.Time, s *segment) bool {
 	q.quietPackets++
 	q.quietBytes += s.cost
 	win := e.cfg.Window
-	if !s.ends() && !q.probe && q.quietPackets < int32(e.cfg.AckEvery) &&
+	if !s.ends() && !q.probe && q.probing == 0 && q.quietPackets < e.cfg.AckEvery &&
 		q.quietBytes < win.Limit()/4 && win.Room() >= int(e.mtu)+overhead &&
 		q.psn.Sub(q.una) < maxUnacked &&
 		(e.timeout() == 0 || now.Sub(q.askedAt) < e.timeout()/4) {

@@ -7,15 +7,19 @@ import (
 	"github.com/verbena-rdma/verbena/wire"
 )
 
-// Advance fires the local ACK timeout if it is due (IBA vol.1 9.7.6.1.3).
+// Advance fires the local ACK timeout if it is due (IBA vol.1 9.7.6.1.3). Until
+// there is progress, as many packets go at a time as there were timeouts in a
+// row: a burst of the same length each time could meet the same fate each time,
+// where every n-th packet is lost.
 func (e *Engine) Advance(now clock.Time) {
 	if e.req.timer > now || e.req.timer == clock.Never {
 		return
 	}
 	e.req.timer = clock.Never
 	e.cfg.Count(transport.LocalAckTimeoutErr)
-	e.cfg.Window.TimedOut()
-	e.retry(0)
+	e.cfg.Window.TimedOut(e.fullCost())
+	e.req.probing++
+	e.again(0)
 }
 
 // impliedNAK handles an answer that skips one to a READ or ATOMIC
@@ -31,11 +35,17 @@ func (e *Engine) impliedNAK() {
 	q.implied = true
 }
 
-// retry goes back to the oldest PSN that is not acknowledged, or gives up when
-// it has done so retry_cnt times without progress. syndrome is that of the NAK.
+// retry goes back because the peer has told of a loss. syndrome is that of the
+// NAK.
 func (e *Engine) retry(syndrome uint32) {
+	e.cfg.Window.Lost(e.fullCost())
+	e.again(syndrome)
+}
+
+// again goes back to the oldest PSN that is not acknowledged, or gives up when
+// it has done so retry_cnt times without progress.
+func (e *Engine) again(syndrome uint32) {
 	q := &e.req
-	e.cfg.Window.Lost()
 	if q.retryLeft == 0 {
 		e.cfg.Count(transport.RetryExceededErr)
 		e.fail(ib.RetryExcErr, syndrome)

@@ -17,6 +17,7 @@ type segment struct {
 	// chunk is how many PSNs a request of this READ has at most.
 	chunk uint32
 	pos   wire.Position
+	part  bool // of a request that the peer has: the rest is asked for later
 }
 
 // ends reports whether the segment is the last of its message.
@@ -39,6 +40,25 @@ func answeredEmpty(o ib.WROp) bool { return o == ib.Flush || o == ib.AtomicWrite
 
 // consumesReceive reports whether the operation takes a receive of the peer.
 func consumesReceive(o ib.WROp) bool { return o.IsSend() || o == ib.WriteImm }
+
+// fullCost is what a full packet counts in the window.
+func (e *Engine) fullCost() int { return int(e.mtu) + overhead }
+
+// rereads returns how many PSNs a READ may ask for again at psn. A part of what
+// it had asked for is right only where the peer is known to have that request:
+// where it has answered some of it (within), or something behind it. Otherwise
+// the part would be a request of its own for the peer, and a longer one for
+// the same place a mistake (IBA vol.1 9.7.5.1.4).
+func (e *Engine) rereads(psn ib.PSN, within bool) int {
+	q := &e.req
+	if !within && (!q.implied || psn != q.una) {
+		return maxUnacked
+	}
+	if q.probing > 0 {
+		return int(q.probing)
+	}
+	return max(1, e.cfg.Window.Limit()/e.fullCost())
+}
 
 // packets returns how many packets carry n bytes: at least one.
 func (e *Engine) packets(n uint32) int {
@@ -79,6 +99,11 @@ func (e *Engine) segment(w *transport.SendWQE, psn ib.PSN) segment {
 		}
 		s.chunk = uint32(chunk)
 		end := min(total, (idx/chunk+1)*chunk)
+		if psn.Before(e.req.next) {
+			if most := e.rereads(psn, idx%chunk != 0); idx+most < end {
+				end, s.part = idx+most, true
+			}
+		}
 		s.psns = int32(end - idx)
 		s.len = uint32(min(uint64(s.psns)*uint64(mtu), uint64(w.Len-s.off)))
 	default:
