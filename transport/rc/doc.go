@@ -43,8 +43,8 @@
 // the same number of PSNs: a retry never asks across the border of two, because
 // the responder remembers requests.
 //
-// After a timeout, and until there is progress, as many packets go at a time as
-// there were timeouts in a row (probing): see [Engine.Advance].
+// After a timeout, and until there is progress, as many packets go at a time under
+// a window as there were timeouts in a row (probing): see [Engine.Advance].
 //
 // # Responder
 //

@@ -8,9 +8,10 @@ import (
 )
 
 // Advance fires the local ACK timeout if it is due (IBA vol.1 9.7.6.1.3). Until
-// there is progress, as many packets go at a time as there were timeouts in a
-// row: a burst of the same length each time could meet the same fate each time,
-// where every n-th packet is lost.
+// there is progress, as many packets go at a time under a window as there were
+// timeouts in a row: a burst of the same length each time could meet the same
+// fate each time, where every n-th packet is lost. Without a window all goes
+// again, as RNICs do.
 func (e *Engine) Advance(now clock.Time) {
 	if e.req.timer > now || e.req.timer == clock.Never {
 		return
@@ -18,7 +19,9 @@ func (e *Engine) Advance(now clock.Time) {
 	e.req.timer = clock.Never
 	e.cfg.Count(transport.LocalAckTimeoutErr)
 	e.cfg.Window.TimedOut(e.fullCost())
-	e.req.probing++
+	if e.cfg.Window != nil {
+		e.req.probing++
+	}
 	e.again(0)
 }
 
