@@ -88,8 +88,13 @@ func TestC2Incast(t *testing.T) {
 				if c.seeds > 1 {
 					t.Logf("%s | %s | %.0f | %.0f to %.0f over %d seeds, median %.0f | %+.1f %%", c.row, what, c.want[i], v[0], v[len(v)-1], c.seeds, median(v), 100*off(median(v), c.want[i]))
 				}
-				if c.row == "C2b" {
-					continue // missed: their one run is at the edge of ours
+				if c.row == "C2b" { // missed: their one run is at the edge of ours
+					if i > 0 {
+						near(t, c.row, what+", no worse", median(v), c.want[i], 0.1)
+					} else if least := v[0]; least < c.want[0] {
+						t.Errorf("C2b: the shortest flow takes %.0f us, less than HPCC's %.0f", least, c.want[0])
+					}
+					continue
 				}
 				near(t, c.row, what, median(v), c.want[i], 0.05)
 			}
@@ -152,7 +157,10 @@ func TestC3Permutations(t *testing.T) {
 					t.Errorf("%s: %s is %.0f in HPCC's run, and %.0f to %.0f in ours", c.row, what, want, v[0], v[len(v)-1])
 				}
 				// The paths of one run decide its p50: that of C3a is missed.
-				if what == "mean" || what == "p50" && c.row != "C3a" {
+				switch {
+				case what == "p50" && c.row == "C3a":
+					near(t, c.row, "median of "+what+", no worse", median(v), want, 0.35)
+				case what == "mean" || what == "p50":
 					near(t, c.row, "median of "+what, median(v), want, 0.15)
 				}
 			}
