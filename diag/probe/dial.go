@@ -91,6 +91,7 @@ func (p *prober) try(ctx context.Context, addr netip.Addr) (net.Conn, error) {
 		return nil, noListener(at, err)
 	}
 	if local := c.LocalAddr().(*net.TCPAddr).AddrPort().Addr().Unmap(); local == addr {
+		p.self = true
 		return nil, errors.Join(fmt.Errorf("%v is this host itself: between it and itself there is no network", addr), c.Close())
 	}
 	return c, nil

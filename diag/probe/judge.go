@@ -21,7 +21,10 @@ func (p *prober) judge() {
 			Effect: Effect{What: "nothing is known about queue pairs to this host: the control channel is TCP and says nothing of UDP 4791"},
 			Fix:    []string{fmt.Sprintf("on %s: verbena probe --listen", shown(r.Host))},
 		})
-		if !r.Address.IsValid() {
+		switch {
+		case p.self:
+			r.Findings[0].Fix = []string{"probe from here another host that runs it, or this host from another one"}
+		case !r.Address.IsValid():
 			r.Findings[0].Fix = []string{"look at the name (getent ahosts), or give the address"}
 		}
 		return

@@ -70,6 +70,8 @@ func TestNames(t *testing.T) {
 	cfg.Source = netip.MustParseAddr("127.0.78.2")
 	if rs, _ = Run(t.Context(), cfg, []string{"one"}); !strings.Contains(rs[0].Error, "is this host itself") {
 		t.Errorf("%q", rs[0].Error)
+	} else if fix := strings.Join(rs[0].Findings[0].Fix, " "); strings.Contains(fix, "--listen") {
+		t.Errorf("a listener on this host does not help: %q", fix)
 	}
 	cfg.Source = netip.MustParseAddr("10.99.99.99")
 	if rs, _ = Run(t.Context(), cfg, []string{"one"}); !strings.Contains(rs[0].Error, "no address of this host") {

@@ -76,6 +76,7 @@ type prober struct {
 	wits witness
 	// overrun is what the ear here had dropped before the session.
 	overrun int
+	self    bool // the address asked for is the one that would be probed from
 	// chance mixes packets; nil is by true chance.
 	chance *rand.Rand
 }
