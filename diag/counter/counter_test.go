@@ -114,3 +114,32 @@ func TestPortDelta(t *testing.T) {
 		t.Error("a counter without an earlier value rose")
 	}
 }
+
+// A counter that fell from the upper half of 32 bits wrapped, unless another one of its
+// set fell that cannot have: then all were reset. Levels fall in good health.
+func TestDeltaOfASet(t *testing.T) {
+	set := func(v ...uint64) snapshot.Counters {
+		var out snapshot.Counters
+		for i, name := range []string{"rx_cnp_pkts", "dup_req", "active_mrs"}[:len(v)] {
+			out = append(out, snapshot.Counter{Name: name, Value: snapshot.Known(v[i])})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		before, after snapshot.Counters
+		want          uint64
+		ok            bool
+	}{
+		{set(1<<32-1, 7, 9), set(4, 7, 9), 5, true},
+		{set(1<<32-1, 7, 9), set(4, 7, 3), 5, true},
+		{set(1<<32-1, 7, 9), set(4, 6, 9), 0, false},
+		{set(5, 7, 9), set(9, 6, 9), 4, true},
+		{set(5, 7, 9), set(4, 7, 9), 0, false},
+		{set(), set(4, 7, 9), 0, false},
+	} {
+		d := counter.Delta(counter.BNXT, c.before, c.after, counter.CNPRxHandled)
+		if got, ok := d.Get(); ok != c.ok || got != c.want {
+			t.Errorf("from %v to %v: %v", c.before, c.after, d)
+		}
+	}
+}

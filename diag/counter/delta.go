@@ -2,6 +2,7 @@ package counter
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/verbena-rdma/verbena/diag/snapshot"
@@ -54,4 +55,24 @@ func Fell(before, after snapshot.Counters) string {
 		}
 	}
 	return ""
+}
+
+// Delta is how much a counter of a port rose, by its canonical name: between sets that
+// have the same of it, and were not reset.
+func Delta(f Family, before, after snapshot.Counters, name Name) snapshot.Value[uint64] {
+	was, now := Get(f, before, name), Get(f, after, name)
+	b, ok := was.Get()
+	a, ok2 := now.Get()
+	if !ok || !ok2 {
+		return snapshot.Delta(was, now)
+	}
+	if raw := Raw(f, after, name); !slices.Equal(Raw(f, before, name), raw) {
+		return snapshot.Unreadable[uint64]("the snapshots do not have the same of " + strings.Join(raw, ", "))
+	}
+	if a < b {
+		if fell := Fell(before, after); fell != "" {
+			return snapshot.Unreadable[uint64]("the counters were reset: " + fell + " fell, too")
+		}
+	}
+	return snapshot.Delta(was, now)
 }

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/verbena-rdma/verbena/diag/counter"
@@ -106,18 +105,7 @@ func (s *scope) rise(name string, prio []int, was, now snapshot.Value[uint64]) s
 	case strings.HasPrefix(name, "ethtool:"):
 		return snapshot.Delta(was, now)
 	}
-	before, after := s.before.port.HWCounters, s.now.port.HWCounters
-	f := counter.Of(s.now.dev)
-	if raw := counter.Raw(f, after, counter.Name(name)); !slices.Equal(counter.Raw(f, before, counter.Name(name)), raw) {
-		return snapshot.Unreadable[uint64]("the snapshots do not have the same of " + strings.Join(raw, ", "))
-	}
-	b, a := was.Or(0), now.Or(0)
-	if a < b {
-		if fell := counter.Fell(before, after); fell != "" {
-			return snapshot.Unreadable[uint64]("the counters were reset: " + fell + " fell, too")
-		}
-	}
-	return snapshot.Delta(was, now)
+	return counter.Delta(counter.Of(s.now.dev), s.before.port.HWCounters, s.now.port.HWCounters, counter.Name(name))
 }
 
 // counterAt reads a counter at one instant.

@@ -100,7 +100,9 @@ func rates(before, after *snapshot.Snapshot, seconds float64) []point {
 				}
 			}
 			for _, l := range lines {
-				add(l.plot, at, l.line, counter.Get(f, q.HWCounters, l.name), counter.Get(f, p.HWCounters, l.name), 1)
+				if d, ok := counter.Delta(f, q.HWCounters, p.HWCounters, l.name).Get(); ok {
+					out = append(out, point{key{l.plot, at, l.line}, float64(d) / seconds})
+				}
 			}
 		}
 	}
