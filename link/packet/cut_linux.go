@@ -79,6 +79,60 @@ func follows(s, first []byte, typ ether.Type, i uint16) bool {
 	return bytes.Equal(s[l3:l3+4], first[l3:l3+4]) && int(be.Uint16(s[l3+4:])) == len(s)-l3 && be.Uint16(s[l3+6:]) == 0
 }
 
+// sum leaves the UDP checksum of a RoCEv2 frame that has none to the kernel, by a
+// note, and reports whether it did. What is cut has one, and a receiver's kernel that
+// merges what has one (GRO) lets what has none overtake it.
+func sum(note, f []byte) bool {
+	l2, typ := ether.HeaderLen, etherType(f)
+	if typ == ether.TypeVLAN {
+		l2, typ = ether.HeaderLen+ether.TagLen, etherType(f[ether.TagLen:])
+	}
+	l3 := ip.IPv4Len
+	switch typ {
+	case ether.TypeIPv4:
+	case ether.TypeIPv6:
+		l3 = ip.IPv6Len
+	default:
+		return false
+	}
+	at := l2 + l3
+	if len(f) < at+ip.UDPLen || !datagram(f[l2:], typ) {
+		return false
+	}
+	udp, be, ne := f[at:], binary.BigEndian, binary.NativeEndian
+	if be.Uint16(udp[6:]) != 0 || int(be.Uint16(udp[4:])) != len(udp) {
+		return false
+	}
+	be.PutUint16(udp[6:], pseudo(f[l2:at], len(udp)))
+	clear(note)
+	note[0] = needsSum
+	ne.PutUint16(note[6:], uint16(at))
+	ne.PutUint16(note[8:], 6)
+	return true
+}
+
+// unsum takes that back.
+func unsum(note, f []byte) {
+	if at := int(binary.NativeEndian.Uint16(note[6:])); note[0] == needsSum {
+		f[at+6], f[at+7] = 0, 0
+	}
+}
+
+// pseudo returns the sum of the pseudo header of a UDP datagram of n bytes, header
+// included, behind an IP header: where the kernel goes on with the checksum.
+func pseudo(l3 []byte, n int) uint16 {
+	addrs := l3[8:]
+	if len(l3) == ip.IPv4Len {
+		addrs = l3[12:]
+	}
+	s := uint32(ip.ProtoUDP) + uint32(n)
+	for i := 0; i < len(addrs); i += 2 {
+		s += uint32(binary.BigEndian.Uint16(addrs[i:]))
+	}
+	s = s&0xFFFF + s>>16
+	return uint16(s&0xFFFF + s>>16)
+}
+
 // queueRun puts a run with envelopes of env bytes into the batch as one frame.
 func (l *system) queueRun(r *frame.Run, env int, dst ether.MAC) {
 	b := &l.tx
@@ -118,22 +172,14 @@ func whole(h []byte, n int) {
 	udp := l3[len(l3)-ip.UDPLen:]
 	be.PutUint16(udp[4:], uint16(ip.UDPLen+n))
 	l3 = l3[:len(l3)-ip.UDPLen]
-	addrs := l3[8:]
 	if len(l3) == ip.IPv4Len {
-		addrs = l3[12:]
 		be.PutUint16(l3[2:], uint16(len(l3)+ip.UDPLen+n))
 		be.PutUint16(l3[10:], 0)
 		be.PutUint16(l3[10:], ip.Checksum(l3))
 	} else {
 		be.PutUint16(l3[4:], uint16(ip.UDPLen+n))
 	}
-	sum := uint32(ip.ProtoUDP) + uint32(ip.UDPLen+n)
-	for i := 0; i < len(addrs); i += 2 {
-		sum += uint32(be.Uint16(addrs[i:]))
-	}
-	sum = sum&0xFFFF + sum>>16
-	sum = sum&0xFFFF + sum>>16
-	be.PutUint16(udp[6:], uint16(sum))
+	be.PutUint16(udp[6:], pseudo(l3, ip.UDPLen+n))
 }
 
 // refusesCut reports whether an error can mean that the system does not cut:
@@ -154,6 +200,7 @@ func (l *system) stopCutting(at int, e unix.Errno) {
 	for i := range rest {
 		m := &rest[i]
 		if m.seg == 0 {
+			unsum(m.head[:vnetLen], m.buf)
 			l.queue(m.buf, ether.MAC(m.buf))
 			continue
 		}

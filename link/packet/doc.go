@@ -27,7 +27,8 @@
 // A run of RoCEv2 leaves as one frame with one envelope and a note (PACKET_VNET_HDR)
 // that says where to cut it, as UDP_SEGMENT does for a socket: the interface or, behind
 // the queues, the kernel gives each IB packet the envelope again, with the next
-// Identification and a UDP checksum, which the ICRC does not cover. So only a run
+// Identification and a UDP checksum, which the ICRC does not cover. Frames alone get
+// one in the same way: a receiver that merges lets those without overtake. Only a run
 // whose envelopes are like that goes this way; RoCEv1, and what middleware has changed,
 // goes frame by frame. So does all once the kernel refuses (before 6.2 it does not know
 // how): the event EventNoSegmentation and the counter TxSplit tell.

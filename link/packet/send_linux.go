@@ -30,11 +30,10 @@ type txBatch struct {
 	hdr  [txVec]mmsghdr
 	msg  [txVec]txMsg
 	iov  [txIov]unix.Iovec
-	n    int           // messages
-	iovs int           // used
-	at   int           // where the next message's begin
-	note [vnetLen]byte // of a frame that is not to be cut
-	kind uint8         // gsoUDP
+	n    int   // messages
+	iovs int   // used
+	at   int   // where the next message's begin
+	kind uint8 // gsoUDP
 	out  unix.PollFd
 }
 
@@ -190,9 +189,14 @@ func (l *system) queue(f []byte, dst ether.MAC) {
 	if !b.room(2) {
 		l.flush()
 	}
-	b.msg[b.n].buf, b.msg[b.n].seg = f, 0
+	m := &b.msg[b.n]
+	m.buf, m.seg = f, 0
 	if l.notes {
-		b.part(b.note[:])
+		note := m.head[:vnetLen]
+		if l.whole || !sum(note, f) {
+			clear(note)
+		}
+		b.part(note)
 	}
 	b.part(f)
 	b.end()
