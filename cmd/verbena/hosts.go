@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -135,6 +136,9 @@ func readLog(name string) ([]string, error) {
 	b, err := io.ReadAll(io.LimitReader(f, source.MaxFile))
 	if err != nil {
 		return nil, err
+	}
+	if len(bytes.TrimSpace(b)) == 0 {
+		return nil, fmt.Errorf("%s: nothing is in it; leave the flag out if the program printed nothing", name)
 	}
 	return source.Lines(b), nil
 }

@@ -122,6 +122,8 @@ var metrics = []metric{
 	{level, "rdma_resources", "Objects of a device by kind: qp, cq, mr, pd, cm_id, ctx, srq.", []string{"device", "kind"}},
 	{level, "rdma_qps", "Queue pairs by port, type and state.", []string{"device", "port", "type", "state"}},
 	{total, "rdma_qp_raw_total", "A counter of one queue pair, on demand.", []string{"device", "port", "qpn", "raw"}},
+	{level, "rdma_bound_counter_qps", "Queue pairs that a bound counter counts together, on demand.", []string{"device", "port", "counter"}},
+	{total, "rdma_bound_counter_raw_total", "A bound counter of several queue pairs, on demand.", []string{"device", "port", "counter", "raw"}},
 	{level, "rdma_qps_without_counters", "Queue pairs that have counters and are left out of rdma_qp_raw_total.", []string{"device"}},
 	{level, "rdma_queue_qps", "Queue pairs of a shard of a device of ours.", []string{"device", "queue"}},
 	{total, "rdma_queue_raw_total", "A counter of a shard of a device of ours.", []string{"device", "queue", "raw"}},

@@ -41,7 +41,7 @@ func (s *scrape) device(d *snapshot.Device, opt Options) {
 	for _, kind := range slices.Sorted(maps.Keys(d.Resources)) {
 		s.sample("rdma_resources", float64(d.Resources[kind]), d.Name, kind)
 	}
-	s.qps(d, opt.PerQP)
+	s.bound(d, s.qps(d, opt.PerQP))
 	for i := range d.Queues {
 		q := &d.Queues[i]
 		index := strconv.Itoa(q.Index)
@@ -53,8 +53,9 @@ func (s *scrape) device(d *snapshot.Device, opt Options) {
 }
 
 // qps counts queue pairs by state, and sends the counters of the first of them. Their
-// numbers come and go, so that they are series on demand only.
-func (s *scrape) qps(d *snapshot.Device, most int) {
+// numbers come and go, so that they are series on demand only. It returns how many more
+// queue pairs may have samples.
+func (s *scrape) qps(d *snapshot.Device, most int) (room int) {
 	for _, g := range d.QPStates {
 		s.sample("rdma_qps", float64(g.N), d.Name, strconv.Itoa(g.Port), g.Type, g.State)
 	}
@@ -63,7 +64,7 @@ func (s *scrape) qps(d *snapshot.Device, most int) {
 		if !d.QPs.IsZero() {
 			s.unreadable++
 		}
-		return
+		return most
 	}
 	type group struct {
 		port      int
@@ -93,4 +94,31 @@ func (s *scrape) qps(d *snapshot.Device, most int) {
 		s.sample("rdma_qps", float64(count[g]), d.Name, strconv.Itoa(g.port), g.typ, g.stat)
 	}
 	s.sample("rdma_qps_without_counters", float64(left), d.Name)
+	return most
+}
+
+// bound sends the counters that the kernel has bound to queue pairs (rdma statistic qp).
+// Those of one queue pair are its counters, as a device of ours has them. A set that
+// counts several is a series of its own: whose part is whose nobody knows.
+func (s *scrape) bound(d *snapshot.Device, most int) {
+	all, ok := d.Bound.Get()
+	if !ok && !d.Bound.IsZero() {
+		s.unreadable++
+	}
+	for i := range all[:min(len(all), most)] {
+		b := &all[i]
+		port := strconv.Itoa(b.Port)
+		if len(b.QPs) == 1 {
+			qpn := strconv.FormatUint(uint64(b.QPs[0]), 10)
+			for _, c := range b.Counters {
+				s.reading("rdma_qp_raw_total", c.Value, 1, d.Name, port, qpn, c.Name)
+			}
+			continue
+		}
+		id := strconv.FormatUint(uint64(b.ID), 10)
+		s.sample("rdma_bound_counter_qps", float64(len(b.QPs)), d.Name, port, id)
+		for _, c := range b.Counters {
+			s.reading("rdma_bound_counter_raw_total", c.Value, 1, d.Name, port, id, c.Name)
+		}
+	}
 }

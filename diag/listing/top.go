@@ -57,6 +57,7 @@ type TopPause struct {
 type TopQP struct {
 	Device      string   `json:"device"`
 	QPN         uint32   `json:"qpn"`
+	QPs         int      `json:"qps,omitempty"` // that are counted together, where they are several: this is the first
 	Type        string   `json:"type"`
 	State       string   `json:"state"`
 	Remote      string   `json:"remote,omitempty"`
@@ -95,7 +96,7 @@ func TopOf(w snapshot.Window) *TopFrame {
 		}
 	}
 	for _, p := range s.Problems {
-		if p.Place == "verbena/dev" || p.Place == "verbena/count" {
+		if p.Place == "verbena/dev" || p.Place == "verbena/count" || p.Place == "verbena/counters" {
 			f.Notes = append(f.Notes, shorten(p.Why, 200))
 		}
 	}
@@ -110,7 +111,7 @@ func uncounted(d *snapshot.Device) string {
 		return "its queue pairs cannot be read: " + d.QPs.Why()
 	case d.Kind == snapshot.Verbena || d.Kind == snapshot.Sim || d.Kind == "" || len(qps) == 0:
 		return ""
-	case slices.ContainsFunc(qps, func(q snapshot.QP) bool { return q.Counters != nil }):
+	case len(counted(d)) > 0:
 		return ""
 	case d.Kind.Software():
 		return "its driver does not count by queue pair"
@@ -303,27 +304,31 @@ func topQPs(w snapshot.Window) (all []TopQP, left int) {
 		if b == nil {
 			continue
 		}
-		was := map[uint32]*snapshot.QP{}
-		old, _ := b.QPs.Get()
+		was := map[uint64]*countedQP{}
+		old := counted(b)
 		for j := range old {
-			was[old[j].LQPN] = &old[j]
+			was[old[j].key] = &old[j]
 		}
 		f := counter.Of(d)
-		for _, q := range d.QPs.Or(nil) {
+		for _, q := range counted(d) {
 			var before snapshot.Counters
-			if o := was[q.LQPN]; o != nil {
+			if o := was[q.key]; o != nil {
 				before = o.Counters
 			}
 			// What a queue pair of ours has not met is not in its list.
 			zero := snapshot.Value[uint64]{}
-			if d.Kind == snapshot.Verbena && was[q.LQPN] != nil {
+			if d.Kind == snapshot.Verbena && was[q.key] != nil {
 				zero = snapshot.Known[uint64](0)
 			}
 			get := func(n counter.Name) snapshot.Value[float64] {
 				return rate(w, orElse(counter.Get(f, before, n), zero), orElse(counter.Get(f, q.Counters, n), zero), 1)
 			}
 			tx, rx := times8(get(counter.TxBytes)), times8(get(counter.RxBytes))
-			if tx.Or(0)+rx.Or(0)+get(counter.TxPackets).Or(0)+get(counter.RxPackets).Or(0) == 0 {
+			moved := tx.Or(0)+rx.Or(0)+get(counter.TxPackets).Or(0)+get(counter.RxPackets).Or(0) > 0
+			for _, c := range q.Counters { // drivers count no bytes in bound counters
+				moved = moved || q.bound && rate(w, before.Get(c.Name), c.Value, 1).Or(0) > 0
+			}
+			if !moved {
 				continue
 			}
 			again := sum(get(counter.NAKSeqRx), get(counter.ACKTimeout))
@@ -331,7 +336,7 @@ func topQPs(w snapshot.Window) (all []TopQP, left int) {
 				again = rate(w, orElse(before.Get("retransmitted"), zero), orElse(q.Counters.Get("retransmitted"), zero), 1)
 			}
 			all = append(all, TopQP{
-				Device: d.Name, QPN: q.LQPN, Type: q.Type, State: q.State, Remote: q.RemoteGID.Or(""), Program: q.Comm,
+				Device: d.Name, QPN: q.LQPN, QPs: q.together, Type: q.Type, State: q.State, Remote: q.RemoteGID.Or(""), Program: q.Comm,
 				TxBits: pointer(tx), RxBits: pointer(rx), Retransmits: pointer(again),
 				CNPs: pointer(sum(get(counter.CNPTx), get(counter.CNPRxHandled))), ECN: pointer(get(counter.ECNMarkedRx)),
 			})
@@ -342,6 +347,42 @@ func topQPs(w snapshot.Window) (all []TopQP, left int) {
 		return all[:MaxTopQPs], left
 	}
 	return all, 0
+}
+
+// countedQP is a queue pair with counters of its own, or those that one of the kernel's
+// counters is bound to, by the first of them.
+type countedQP struct {
+	snapshot.QP
+	key      uint64
+	bound    bool
+	together int // how many, where they are several
+}
+
+// counted lists them.
+func counted(d *snapshot.Device) (all []countedQP) {
+	qps, _ := d.QPs.Get()
+	at := map[uint32]*snapshot.QP{}
+	for i := range qps {
+		at[qps[i].LQPN] = &qps[i]
+		if qps[i].Counters != nil || d.Kind == snapshot.Verbena {
+			all = append(all, countedQP{QP: qps[i], key: uint64(qps[i].LQPN)})
+		}
+	}
+	for _, b := range d.Bound.Or(nil) {
+		if len(b.QPs) == 0 {
+			continue
+		}
+		q := countedQP{key: 1<<63 | uint64(uint32(b.Port))<<32 | uint64(b.ID), bound: true}
+		q.LQPN, q.Port, q.Type, q.Comm = slices.Min(b.QPs), b.Port, b.Type.Or(""), b.Comm
+		if len(b.QPs) > 1 {
+			q.together = len(b.QPs)
+		} else if one := at[q.LQPN]; one != nil {
+			q.QP = *one
+		}
+		q.Counters = b.Counters
+		all = append(all, q)
+	}
+	return all
 }
 
 func orElse(a, b snapshot.Value[uint64]) snapshot.Value[uint64] {

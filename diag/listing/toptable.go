@@ -98,7 +98,7 @@ func (f *TopFrame) qpRows() []topRow {
 		q := &f.QPs[i]
 		rows = append(rows, topRow{
 			[]string{
-				q.Device + ":" + strconv.FormatUint(uint64(q.QPN), 10), gbps(q.TxBits), gbps(q.RxBits),
+				q.Device + ":" + strconv.FormatUint(uint64(q.QPN), 10) + others(q.QPs), gbps(q.TxBits), gbps(q.RxBits),
 				perSecond(q.Retransmits), perSecond(q.CNPs), q.Program, perSecond(q.ECN), q.Type, q.State, q.Remote,
 			}, or0(q.Retransmits) > 0,
 		})
@@ -177,4 +177,12 @@ func wrap(text string, width int) []string {
 		line += word
 	}
 	return append(lines, line)
+}
+
+// others are the queue pairs that are counted with the first of them: "+3".
+func others(together int) string {
+	if together < 2 {
+		return ""
+	}
+	return "+" + strconv.Itoa(together-1)
 }

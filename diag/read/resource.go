@@ -12,7 +12,10 @@ import (
 // kernel's and the rdma tool's.
 func (r *reader) resources(d *snapshot.Device) {
 	d.QPs = rows[snapshot.QP](r, source.QueryQPs, d.Name)
-	if r.opt.Counters { // nobody counts by them
+	if r.opt.Counters { // nobody counts by the others
+		if !r.opt.OwnCounts { // who counts by queue pair
+			d.Bound = rows[snapshot.BoundCounter](r, source.QueryBound, d.Name)
+		}
 		return
 	}
 	d.CQs = rows[snapshot.CQ](r, source.QueryCQs, d.Name)
