@@ -11,7 +11,9 @@ import (
 // A counter that is bound to one queue pair is that queue pair's, one of several is a
 // series of its own, and neither comes unasked.
 func TestBoundCounters(t *testing.T) {
-	count := func(n uint64) snapshot.Counters { return snapshot.Counters{{Name: "packet_seq_err", Value: snapshot.Known(n)}} }
+	count := func(n uint64) snapshot.Counters {
+		return snapshot.Counters{{Name: "packet_seq_err", Value: snapshot.Known(n)}}
+	}
 	s := &snapshot.Snapshot{Devices: []snapshot.Device{{Name: "mlx5_0", Kind: snapshot.Hardware, Driver: snapshot.Known("mlx5_core"), Bound: snapshot.Known([]snapshot.BoundCounter{
 		{Port: 1, ID: 4, QPs: []uint32{178}, Counters: count(7)},
 		{Port: 1, ID: 5, QPs: []uint32{179, 180}, Counters: count(9)},
