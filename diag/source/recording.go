@@ -64,6 +64,11 @@ func (r *Recording) open() error {
 		}
 		r.times++
 	}
+	if r.times > 0 {
+		if in, err := r.tree.readDir("t0"); err == nil && len(in) == 0 {
+			return errors.New("directory t0 is empty: nothing was recorded")
+		}
+	}
 	b, err := r.tree.readFile("meta.json", MaxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && r.times > 0:
