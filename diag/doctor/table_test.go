@@ -360,7 +360,8 @@ var firstRows = []row{
 	})),
 	when("A15", doctor.Fail, printed("reg_mr", 14)),
 	when("N04", doctor.Warn, func(w *world) { w.after.Netdevs[1].Addresses = []snapshot.Address{{Prefix: "10.0.0.3/24"}} }),
-	when("N07", doctor.Fail, all(veth, func(w *world) { w.peerAfter.SNMP["Udp.InCsumErrors"] = snapshot.Known(uint64(1)) })),
+	when("N07", doctor.Fail, all(veth, func(w *world) { w.peerAfter.SNMP["Udp.InCsumErrors"] = snapshot.Known(uint64(10)) })),
+	when("N07", doctor.Warn, all(veth, func(w *world) { w.peerAfter.SNMP["Udp.InCsumErrors"] = snapshot.Known(uint64(1)) })),
 	when("N07", doctor.Info, all(veth, func(w *world) { w.after.SNMP["Udp.InCsumErrors"] = snapshot.Known(uint64(1)) })),
 	counts("N09", doctor.Warn, 100, doctor.Pass, func(w *world, n float64) {
 		kind(snapshot.Verbena)(w)
