@@ -128,6 +128,8 @@ func (r *Run) setSampler() {
 const (
 	maxSampledPorts = 512
 	maxSampledFlows = 64
+	// sampleFew is how long a series is that grows as slices do.
+	sampleFew = 256
 )
 
 func (r *Run) countPorts() int {
@@ -143,7 +145,7 @@ func (r *Run) sample(now sim.Time) {
 	s := &r.sampler
 	for i := range s.probes {
 		p := &s.probes[i]
-		p.vals = append(p.vals, r.value(now, p))
+		p.vals = s.push(p.vals, r.value(now, p))
 	}
 	for ; s.seen < len(r.out) && len(s.flows) < s.limit; s.seen++ {
 		if want := r.Scenario.Record.Flows; len(want) == 0 || want.Matches(r.out[s.seen].Group) {
@@ -192,9 +194,10 @@ func (r *Run) value(now sim.Time, p *probe) int64 {
 // sampleFlow takes one value of everything of a flow.
 func (r *Run) sampleFlow(now sim.Time, p *flowProbe) {
 	out := &r.out[p.flow]
-	p.rate = append(p.rate, int64(sim.RateOf(out.Delivered-p.last, r.sampler.step)))
-	p.mark = append(p.mark, int64(out.Marks-p.marks))
-	p.cnp = append(p.cnp, int64(out.CNPs-p.cnps))
+	s := &r.sampler
+	p.rate = s.push(p.rate, int64(sim.RateOf(out.Delivered-p.last, s.step)))
+	p.mark = s.push(p.mark, int64(out.Marks-p.marks))
+	p.cnp = s.push(p.cnp, int64(out.CNPs-p.cnps))
 	p.last, p.marks, p.cnps = out.Delivered, out.Marks, out.CNPs
 	rc, alpha := int64(0), int64(0)
 	if l := r.state[p.flow].lanes; len(l) > 0 {
@@ -205,7 +208,17 @@ func (r *Run) sampleFlow(now sim.Time, p *flowProbe) {
 			out.MinRate = c
 		}
 	}
-	p.rc, p.alpha = append(p.rc, rc), append(p.alpha, alpha)
+	p.rc, p.alpha = s.push(p.rc, rc), s.push(p.alpha, alpha)
+}
+
+// push appends a value. A series that has become long gets all the room that one
+// usually needs at once: to grow by and by would copy it a dozen times over.
+func (s *sampler) push(v []int64, x int64) []int64 {
+	const room = 2 * sampleMost
+	if n := len(v); n == cap(v) && n >= sampleFew && n < room {
+		v = append(make([]int64, 0, room), v...)
+	}
+	return append(v, x)
 }
 
 // halve joins neighbouring values.
