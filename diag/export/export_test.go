@@ -1,10 +1,12 @@
 package export_test
 
 import (
+	"bufio"
 	"compress/gzip"
 	"io"
 	"maps"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -462,5 +464,32 @@ func BenchmarkScrapeOwn(b *testing.B) {
 		if w.Code != http.StatusOK {
 			b.Fatal(w.Code)
 		}
+	}
+}
+
+// A client that has ended its side of the connection gets its answer whole.
+func TestHalfClosedClient(t *testing.T) {
+	c := export.New(own, export.Options{})
+	s := httptest.NewServer(export.Handler(c))
+	defer s.Close()
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK || len(b) < 1000 {
+		t.Errorf("%s, %d bytes, %v", resp.Status, len(b), err)
 	}
 }

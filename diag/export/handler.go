@@ -58,7 +58,6 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	made := make(chan *[]byte, 1)
 	go func() { // which may outlast the request
-		defer func() { <-s.slots }()
 		b, ok := s.texts.Get().(*[]byte)
 		if !ok {
 			b = new([]byte)
@@ -69,11 +68,12 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	late := time.NewTimer(s.timeout)
 	defer late.Stop()
 	select {
-	case b := <-made:
+	case b := <-made: // also for a client that has ended its side of the connection
 		s.write(w, r, *b)
 		s.texts.Put(b)
-	case <-r.Context().Done(): // nobody waits any more
+		<-s.slots // not before a slow reader has read: so many texts are held
 	case <-late.C:
+		go func() { <-made; <-s.slots }()
 		http.Error(w, fmt.Sprintf("Reading the host takes more than %v.", s.timeout), http.StatusServiceUnavailable)
 	}
 }
