@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/verbena-rdma/verbena/ib"
+	"github.com/verbena-rdma/verbena/internal/freeport"
 	"github.com/verbena-rdma/verbena/perf/handshake"
 )
 
@@ -28,17 +28,6 @@ func needLoopback(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs two loopback addresses")
 	}
-}
-
-// freePort returns a TCP port that nobody has at the moment.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // ready is an io.Writer that tells when a server waits.
@@ -68,7 +57,7 @@ func pairOf(t *testing.T, c, s Config) (client, server end) {
 	needLoopback(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	c.Port = freePort(t)
+	c.Port = freeport.Get(t)
 	s.Port = c.Port
 	c.Peer, c.Device, s.Device = serverAddr, clientAddr, serverAddr
 	sw := &ready{ch: make(chan struct{})}
@@ -262,7 +251,7 @@ func TestPingpongAgainstItself(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 				defer cancel()
 				s := PingpongDefaults(q)
-				s.Port, s.Iters, s.Check, s.Events = freePort(t), 50, true, events
+				s.Port, s.Iters, s.Check, s.Events = freeport.Get(t), 50, true, events
 				c := s
 				c.Peer, c.Device, s.Device = serverAddr, clientAddr, serverAddr
 				type res struct {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/verbena-rdma/verbena/internal/freeport"
 	"github.com/verbena-rdma/verbena/perf/handshake"
 	"github.com/verbena-rdma/verbena/verbs"
 )
@@ -32,7 +33,7 @@ func oneLineError(t *testing.T, what string, err error, words ...string) {
 
 func TestNobodyThere(t *testing.T) {
 	c := Defaults(handshake.Write, false)
-	c.Peer, c.Port = "127.0.0.1", freePort(t)
+	c.Peer, c.Port = "127.0.0.1", freeport.Get(t)
 	_, err := Run(t.Context(), c)
 	oneLineError(t, "no server", err, "connection refused", "-p")
 	c.Peer = "[::ffff:127.0.0.1]"
@@ -67,7 +68,7 @@ func TestForeignPeers(t *testing.T) {
 		"a pingpong":  "0000:000030:a7489a:00000000000000000000ffff0a4d000c\x00",
 	} {
 		s := Defaults(handshake.Write, false)
-		s.Port, s.Device = freePort(t), serverAddr
+		s.Port, s.Device = freeport.Get(t), serverAddr
 		w := &ready{ch: make(chan struct{})}
 		waiting := w.ch
 		s.Out = w
@@ -99,7 +100,7 @@ func TestInterruptEndsEveryWait(t *testing.T) {
 	needLoopback(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	s := Defaults(handshake.Send, false)
-	s.Port, s.Device = freePort(t), serverAddr
+	s.Port, s.Device = freeport.Get(t), serverAddr
 	w := &ready{ch: make(chan struct{})}
 	waiting := w.ch
 	s.Out = w

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/verbena-rdma/verbena/internal/freeport"
 )
 
 // What is wrong with this end alone is said before the peer is asked, be this end the
@@ -20,14 +21,7 @@ func TestRefusedBeforeThePeerIsAsked(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("all of 127.0.0.0/8 is the host on Linux only")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	port := strconv.Itoa(freeport.Get(t))
 	dir := t.TempDir()
 	for _, c := range []struct{ line, want string }{
 		{"perf write-bw --shards 0", "--shards 0: must be between 1 and 64"},

@@ -3,15 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/verbena-rdma/verbena/internal/freeport"
 )
 
 func TestFaultCheck(t *testing.T) {
@@ -54,14 +55,9 @@ func TestPerfFollowsAPlan(t *testing.T) {
 	if err := os.WriteFile(plan, []byte("seed: 3\nrules: [{name: holes, inject: lose, every: 50, direction: both}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
-	_ = l.Close()
+	port := strconv.Itoa(freeport.Get(t))
 	line := func(more ...string) []string {
 		return append([]string{"verbena", "perf", "write-bw", "-n", "200", "-s", "8192", "-p", port, "--fault", plan, "-d"}, more...)
 	}

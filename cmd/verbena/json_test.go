@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"net"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/verbena-rdma/verbena/internal/freeport"
 )
 
 // TestEveryToolsJSON runs every test of perftest against itself under a set of
@@ -49,12 +50,7 @@ func both(t *testing.T, name string, options []string, latency bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
-	l.Close()
+	port := strconv.Itoa(freeport.Get(t))
 	type end struct {
 		status    int
 		out, errs bytes.Buffer

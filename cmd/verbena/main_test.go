@@ -6,15 +6,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/netip"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/verbena-rdma/verbena/internal/freeport"
 	"github.com/verbena-rdma/verbena/rdmacm"
 	"github.com/verbena-rdma/verbena/verbs"
 )
@@ -55,10 +56,7 @@ func TestScripts(t *testing.T) {
 			},
 			// port NAME puts a free TCP port into the environment.
 			"port": func(ts *testscript.TestScript, neg bool, args []string) {
-				l, err := net.Listen("tcp", "127.0.0.1:0")
-				ts.Check(err)
-				ts.Setenv(args[0], fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
-				ts.Check(l.Close())
+				ts.Setenv(args[0], strconv.Itoa(freeport.Get(t)))
 			},
 			// listening PORT waits until something listens on the TCP port.
 			"listening": func(ts *testscript.TestScript, neg bool, args []string) {

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/verbena-rdma/verbena/diag/counter"
@@ -83,7 +84,7 @@ func (s *scope) counter(name string, prio []int, m mode, t *trace) (any, error) 
 	switch {
 	case sec <= 0:
 		return nil, &unknown{name, "the snapshots do not say how far they are apart"}
-	case sec < minRateSeconds:
+	case sec < minRateSeconds && !simulated(s.window.After):
 		return nil, &unknown{name, fmt.Sprintf("the snapshots are %.2g s apart: a rate takes %v s at least", sec, minRateSeconds)}
 	}
 	ev.Rate = format(float64(d) / sec)
@@ -93,7 +94,13 @@ func (s *scope) counter(name string, prio []int, m mode, t *trace) (any, error) 
 
 // minRateSeconds is the shortest window whose rates are judged: in a shorter one a
 // single event is hundreds a second, and some drivers read their counters once a second.
+// Simulated hosts live for milliseconds, and count exactly.
 const minRateSeconds = 1
+
+// simulated reports whether a host is one of the simulator, recorded or not.
+func simulated(h *snapshot.Snapshot) bool {
+	return h.Origin == snapshot.Simulated || slices.ContainsFunc(h.Devices, func(d snapshot.Device) bool { return d.Kind == snapshot.Sim })
+}
 
 // rise is how much a counter rose between the snapshots, from one value to another.
 func (s *scope) rise(name string, prio []int, was, now snapshot.Value[uint64]) snapshot.Value[uint64] {

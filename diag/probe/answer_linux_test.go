@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/verbena-rdma/verbena/internal/freeport"
 )
 
 // asker is the near end of a session made by hand: its UDP sockets on its own
@@ -176,7 +178,7 @@ func TestWitnessesAreBounded(t *testing.T) {
 
 // The near end answers nothing, whoever knows the token.
 func TestNearEndIsSilent(t *testing.T) {
-	e := newEndpoint(freePort(t, "127.0.78.1"), CaptureNever, "")
+	e := newEndpoint(uint16(freeport.Get(t)), CaptureNever, "")
 	defer e.close()
 	near, far := netip.MustParseAddr("127.0.78.1"), netip.MustParseAddr("127.0.78.2")
 	e.listen(near)

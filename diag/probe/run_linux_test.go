@@ -13,36 +13,17 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/verbena-rdma/verbena/internal/freeport"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// freePort is a port that is free for TCP and UDP on an address.
-func freePort(t *testing.T, addr string) uint16 {
-	t.Helper()
-	for range 100 {
-		l, err := net.Listen("tcp", addr+":0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		_ = l.Close()
-		u, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(addr), Port: port})
-		if err != nil {
-			continue
-		}
-		_ = u.Close()
-		return uint16(port)
-	}
-	t.Fatal("no free port")
-	return 0
-}
 
 // far starts a listener on an address of the loopback.
 func far(t *testing.T, cfg ListenConfig, addr string) Config {
 	t.Helper()
 	cfg.Addrs = []netip.Addr{netip.MustParseAddr(addr)}
-	cfg.Port, cfg.RoCEPort = freePort(t, addr), freePort(t, addr)
+	cfg.Port, cfg.RoCEPort = uint16(freeport.Get(t)), uint16(freeport.Get(t))
 	l, err := Listen(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +58,7 @@ func TestLoopback(t *testing.T) {
 }
 
 func TestNobodyListens(t *testing.T) {
-	rs, err := Run(t.Context(), Config{Port: freePort(t, "127.0.78.2"), RoCEPort: freePort(t, "127.0.78.1")}, []string{"127.0.78.2", "0.0.0.0"})
+	rs, err := Run(t.Context(), Config{Port: uint16(freeport.Get(t)), RoCEPort: uint16(freeport.Get(t))}, []string{"127.0.78.2", "0.0.0.0"})
 	if err != nil {
 		t.Fatal(err)
 	}
